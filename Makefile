@@ -1,0 +1,58 @@
+# Every target sets up what it needs in .venv; only Python >= 3.10 and a Rust toolchain must be there.
+# README, pre-commit and CI call these targets and nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MATURIN := $(BIN)/maturin
+export VIRTUAL_ENV := $(abspath $(VENV))
+unexport CONDA_PREFIX
+
+RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+STAMPS := $(VENV)/.stamps
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test test-rust test-python lint bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(STAMPS)/build ## The main job on built-in data: a synthetic table and a report
+	$(BIN)/python -m chicle.demo
+
+build: $(STAMPS)/build ## Compile the core and install chicle into .venv
+
+test: test-rust test-python lint ## Everything: Rust tests, Python tests, lint
+
+test-rust:
+	cargo test --workspace --locked
+
+test-python: $(STAMPS)/dev
+	$(BIN)/python -m pytest
+
+lint: $(STAMPS)/dev ## Formatting, clippy, ruff, types, stubs
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- --deny warnings
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest chicle._core
+
+bench: $(STAMPS)/bench ## Kernels (criterion), then side by side with other tools; JSON in benches/records
+	cargo bench --workspace --locked
+	$(BIN)/python benches/compare.py
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) target
+
+$(STAMPS)/venv:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip 'maturin>=1.9,<2'
+	@mkdir -p $(STAMPS) && touch $@
+
+# build: what chicle itself needs; dev and bench: that and the extra of the same name.
+$(STAMPS)/build: EXTRAS :=
+$(STAMPS)/dev $(STAMPS)/bench: EXTRAS = --extras $(@F)
+$(STAMPS)/build $(STAMPS)/dev $(STAMPS)/bench: $(STAMPS)/venv $(RUST_SOURCES) pyproject.toml
+	$(MATURIN) develop --release --locked --quiet $(EXTRAS)
+	@touch $@

@@ -1,0 +1,54 @@
+"""The Rust kernels (`rust/bindings`). Private: import what `chicle` exports instead."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+MEMORY_LIMIT: int
+MIN_SCALE: float
+MAX_SCALE: float
+
+def count(
+    codes: Sequence[npt.NDArray[Any]],
+    attributes: Sequence[str],
+    cardinalities: Sequence[int],
+    cliques: Sequence[Sequence[int]],
+    memory_limit: int,
+    threads: int | None = None,
+) -> list[npt.NDArray[np.int64]]: ...
+@final
+class Counter:
+    def __new__(
+        cls,
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        cliques: Sequence[Sequence[int]],
+        memory_limit: int,
+        threads: int | None = None,
+    ) -> Counter: ...
+    def update(self, codes: Sequence[npt.NDArray[Any]]) -> None: ...
+    def merge(self, other: Counter) -> None: ...
+    def add_tables(self, tables: Sequence[npt.NDArray[np.int64]]) -> None: ...
+    def result(self) -> list[npt.NDArray[np.int64]]: ...
+
+def rounded_gaussian(
+    sigmas: Sequence[float],
+    sizes: Sequence[int],
+    test_seed: int | None = None,
+    threads: int | None = None,
+) -> npt.NDArray[np.int64]: ...
+def discrete_laplace(
+    scales: Sequence[float],
+    sizes: Sequence[int],
+    test_seed: int | None = None,
+    threads: int | None = None,
+) -> npt.NDArray[np.int64]: ...
+def census(
+    records: int,
+    attributes: int,
+    seed: int,
+    threads: int | None = None,
+) -> tuple[list[str], list[int], list[npt.NDArray[Any]]]: ...

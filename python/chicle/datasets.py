@@ -1,0 +1,40 @@
+"""Built-in data: a simulated census of any size, for the demo, tests and benchmarks."""
+
+from __future__ import annotations
+
+from chicle import _core
+from chicle.errors import ParameterError
+from chicle.marginals import check_threads
+from chicle.records import Records
+
+__all__ = ["census"]
+
+
+def census(n: int, d: int = 97, seed: int = 0, *, threads: int | None = None) -> Records:
+    """Simulate a population census: `n` people with `d` attributes, the same for the same seed.
+
+    The people live in households and have the kind of structure that a real census has; the header of
+    `rust/core/src/census` tells it. Person i is the same for any `n` and `d`. Nobody in it is real.
+
+    Parameters
+    ----------
+    n
+        Number of people, up to 10^8 or what memory holds (about 110 bytes each for 97 attributes).
+    d
+        Number of attributes: 97 are named after census questions; further ones are survey items.
+    seed
+        Which population.
+    threads
+        How many threads to use; all there are, if ``None``.
+
+    Examples
+    --------
+    >>> people = census(1_000, d=4)
+    >>> list(people.domain), len(people)
+    (['SEX', 'AGE', 'COUNTY', 'RACE'], 1000)
+    """
+    for name, value, least in (("n", n, 0), ("d", d, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ParameterError(f"{name} must be an integer of at least {least}, not {value!r}")
+    names, cardinalities, columns = _core.census(n, d, seed % 2**64, check_threads(threads))
+    return Records(dict(zip(names, columns, strict=True)), dict(zip(names, cardinalities, strict=True)))

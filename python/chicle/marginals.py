@@ -1,0 +1,178 @@
+"""Exact counts of cliques, by the Rust kernels: private where the records are, so they stay inside measuring code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle import _core
+from chicle.domain import Clique, Domain
+from chicle.errors import DomainError, ParameterError
+from chicle.records import Records
+
+__all__ = ["MEMORY_LIMIT", "Counter", "count"]
+
+MEMORY_LIMIT: int = _core.MEMORY_LIMIT
+"""Bytes that the counts of one call may take unless it says otherwise: 4 GiB."""
+
+
+def count(
+    records: Records,
+    cliques: Iterable[Iterable[str]],
+    threads: int | None = None,
+    *,
+    memory_limit: int = MEMORY_LIMIT,
+) -> list[npt.NDArray[np.int64]]:
+    """Count the records in every cell of every clique, exactly.
+
+    The cliques are counted together: blocks of attributes that hold many of them are counted once and summed, so all
+    pairs of a wide table cost a fraction of counting each. The result does not depend on the number of threads.
+
+    Parameters
+    ----------
+    records
+        The records to count.
+    cliques
+        Tuples of attribute names, of any length; ``()`` gives the number of records.
+    threads
+        How many threads to use; all there are, if ``None``.
+    memory_limit
+        Most bytes the counts may take together; above it, an `InfeasibleError` says the size.
+
+    Returns
+    -------
+    One array for each clique, its axes in the order in which the clique names its attributes.
+
+    Examples
+    --------
+    >>> records = Records({"age": [2, 0, 2], "sex": [1, 0, 0]}, {"age": 3, "sex": 2})
+    >>> age_by_sex, total = count(records, [("age", "sex"), ()])
+    >>> age_by_sex
+    array([[1, 0],
+           [0, 0],
+           [1, 1]])
+    >>> int(total)
+    3
+    """
+    wanted = _Wanted(records.domain, cliques)
+    codes = [records[name] for name in wanted.attributes]
+    tables = _core.count(codes, *wanted.arguments(), _limit(memory_limit), check_threads(threads))
+    return wanted.shaped(tables)
+
+
+class Counter:
+    """Counts of cliques over records that come in batches, or that are counted apart and merged.
+
+    Pickling a counter keeps what it has counted, so that parts made by other processes can be merged. What it holds is
+    as private as the records.
+
+    Parameters
+    ----------
+    domain
+        The domain of every batch.
+    cliques, threads, memory_limit
+        As for `count`.
+
+    Examples
+    --------
+    >>> counter = Counter({"age": 3, "sex": 2}, [("sex",)])
+    >>> for ages, sexes in [([2, 0], [1, 0]), ([2], [0])]:
+    ...     counter.update(Records({"age": ages, "sex": sexes}, counter.domain))
+    >>> counter.result()
+    [array([2, 1])]
+    """
+
+    def __init__(
+        self,
+        domain: Mapping[str, int],
+        cliques: Iterable[Iterable[str]],
+        threads: int | None = None,
+        *,
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> None:
+        self._domain = domain if isinstance(domain, Domain) else Domain(domain)
+        self._wanted = _Wanted(self._domain, cliques)
+        self._options = (check_threads(threads), _limit(memory_limit))
+        self._counter = _core.Counter(*self._wanted.arguments(), self._options[1], self._options[0])
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of every batch."""
+        return self._domain
+
+    @property
+    def cliques(self) -> list[Clique]:
+        """What is counted."""
+        return list(self._wanted.cliques)
+
+    def update(self, batch: Records) -> None:
+        """Count a batch of records."""
+        if batch.domain != self._domain:
+            raise DomainError("a batch must have the counter's own domain: the same attributes, sizes and order")
+        self._counter.update([batch[name] for name in self._wanted.attributes])
+
+    def merge(self, other: Counter) -> None:
+        """Add what another counter over the same domain and cliques has seen."""
+        if other.domain != self._domain or other.cliques != self.cliques:
+            raise DomainError("only counters over the same domain and cliques can be merged")
+        self._counter.merge(other._counter)
+
+    def result(self) -> list[npt.NDArray[np.int64]]:
+        """Return the counts so far, as `count` does; more batches may follow."""
+        return self._wanted.shaped(self._counter.result())
+
+    def __repr__(self) -> str:
+        return f"Counter of {len(self._wanted.cliques)} cliques over {self._domain!r}"
+
+    def __reduce__(self) -> tuple[Callable[..., Counter], tuple[object, ...]]:
+        return _restore, (dict(self._domain), self.cliques, *self._options, self._counter.result())
+
+
+def _restore(
+    domain: Mapping[str, int],
+    cliques: list[Clique],
+    threads: int | None,
+    memory_limit: int,
+    tables: list[npt.NDArray[np.int64]],
+) -> Counter:
+    counter = Counter(domain, cliques, threads, memory_limit=memory_limit)
+    counter._counter.add_tables(tables)  # noqa: SLF001 - the other half of Counter.__reduce__
+    return counter
+
+
+class _Wanted:
+    """Checked cliques as the kernels want them: positions among the attributes that occur in any of them."""
+
+    def __init__(self, domain: Domain, cliques: Iterable[Iterable[str]]) -> None:
+        if isinstance(cliques, str):
+            raise DomainError("cliques must be a list of tuples of attribute names, not a string")
+        self._domain = domain
+        self.cliques: list[Clique] = [domain.check(clique) for clique in cliques]
+        used = {name for clique in self.cliques for name in clique}
+        # Without any attribute, as for the clique (), a column is still needed to tell the number of records.
+        self.attributes = [name for name in domain if name in used] or list(domain)[:1]
+
+    def arguments(self) -> tuple[list[str], list[int], list[list[int]]]:
+        position = {name: i for i, name in enumerate(self.attributes)}
+        cardinalities = [self._domain[name] for name in self.attributes]
+        return self.attributes, cardinalities, [[position[name] for name in clique] for clique in self.cliques]
+
+    def shaped(self, tables: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
+        return [
+            table.reshape(self._domain.shape(clique)) for table, clique in zip(tables, self.cliques, strict=True)
+        ]
+
+
+def check_threads(threads: int | None) -> int | None:
+    """Return a number of threads that the kernels take."""
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise ParameterError(f"threads must be None, for all there are, or an integer of at least 1, not {threads!r}")
+    return threads
+
+
+def _limit(memory_limit: int) -> int:
+    if isinstance(memory_limit, bool) or not isinstance(memory_limit, int) or not 0 < memory_limit < 2**64:
+        raise ParameterError("memory_limit must be a positive number of bytes")
+    return memory_limit

@@ -1,0 +1,106 @@
+"""From private records to noisy marginals: the only way, and it goes through the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle.domain import Clique
+from chicle.errors import PrivacyError
+from chicle.marginals import MEMORY_LIMIT, count
+from chicle.privacy.ledger import GaussianEvent, Ledger
+from chicle.privacy.mechanisms import release_gaussian
+from chicle.records import Records
+
+__all__ = ["Measurement", "estimate_total", "measure"]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """The noisy counts of one clique: safe to keep, to save and to publish.
+
+    Attributes
+    ----------
+    clique
+        Names of the attributes; the axes of `values` are in their order.
+    values
+        Integer counts plus noise; they may be negative.
+    sigma
+        Standard deviation of the noise on each cell, before rounding.
+    """
+
+    clique: Clique
+    values: npt.NDArray[np.int64]
+    sigma: float
+
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
+
+def measure(
+    records: Records,
+    cliques: Iterable[Iterable[str]],
+    sigmas: float | Sequence[float],
+    ledger: Ledger,
+    *,
+    purpose: str = "marginal",
+    threads: int | None = None,
+    memory_limit: int = MEMORY_LIMIT,
+) -> list[Measurement]:
+    """Release the marginals of cliques with exactly rounded Gaussian noise; each costs ``k^2 / (2 sigma^2)`` of rho.
+
+    Neighbours: add or remove one person, who has at most ``k = records.max_records_per_person`` rows.
+    Sensitivity: those rows may share one cell, so the counts of a clique move by at most k in L2 (not sqrt k).
+
+    All cliques are paid for together or not at all; if anything fails before noise is drawn, nothing is spent.
+
+    Parameters
+    ----------
+    records
+        The private records.
+    cliques
+        What to measure; ``()`` is the number of records.
+    sigmas
+        Standard deviation of the noise, for all cliques or for each (see `chicle.privacy.calibrate`).
+    ledger
+        What pays.
+    purpose
+        What the ledger calls these releases.
+    threads, memory_limit
+        As for `chicle.count`.
+    """
+    named = [records.domain.check(clique) for clique in cliques]
+    each = [float(s) for s in ([sigmas] * len(named) if np.isscalar(sigmas) else sigmas)]  # type: ignore[union-attr,list-item]
+    if len(each) != len(named):
+        raise PrivacyError(f"{len(named)} cliques need one sigma, or as many as there are cliques; got {len(each)}")
+    events = [
+        GaussianEvent(
+            purpose=purpose,
+            clique=clique,
+            l2_sensitivity=records.max_records_per_person,
+            sigma=sigma,
+            values=records.domain.cells(clique),
+        )
+        for clique, sigma in zip(named, each, strict=True)
+    ]
+    ledger.check(events)
+    marginals = count(records, named, threads, memory_limit=memory_limit)
+    noisy = release_gaussian(marginals, events, ledger)
+    return [
+        Measurement(clique, values, sigma) for clique, values, sigma in zip(named, noisy, each, strict=True)
+    ]
+
+
+def estimate_total(measurements: Sequence[Measurement]) -> int:
+    """Return the number of records that the measurements tell of: the inverse-variance mean of their totals.
+
+    The number of records is private; this is the public estimate of it, free of further cost.
+    """
+    if not measurements:
+        raise PrivacyError("the number of records is estimated from measurements; there are none")
+    totals = [float(measurement.values.sum()) for measurement in measurements]
+    weights = [1 / (measurement.values.size * measurement.sigma**2) for measurement in measurements]
+    return max(0, round(float(np.average(totals, weights=weights))))

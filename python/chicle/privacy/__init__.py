@@ -1,0 +1,22 @@
+"""Budgets, the ledger, exact noise and private releases of integers."""
+
+from chicle.privacy.budget import Accounting, Budget, calibrate
+from chicle.privacy.ledger import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, Ledger
+from chicle.privacy.mechanisms import gaussian, laplace
+from chicle.privacy.noise import TestNoise, discrete_laplace, rounded_gaussian
+
+__all__ = [
+    "Accounting",
+    "Budget",
+    "Event",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "LaplaceEvent",
+    "Ledger",
+    "TestNoise",
+    "calibrate",
+    "discrete_laplace",
+    "gaussian",
+    "laplace",
+    "rounded_gaussian",
+]

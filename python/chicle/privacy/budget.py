@@ -1,0 +1,127 @@
+"""What may be spent: a privacy promise, and the rho that keeps it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from chicle.errors import PrivacyError
+from chicle.privacy import accounting
+
+__all__ = ["Accounting", "Budget", "calibrate"]
+
+Accounting: TypeAlias = Literal["gdp", "zcdp", "zcdp-basic"]
+
+# sigma is rounded up by this share, so that parts of a budget never add up to more than the whole.
+_SLACK = 1e-12
+
+
+@dataclass(frozen=True, init=False)
+class Budget:
+    """A privacy promise, in one of three forms: (epsilon, delta), rho of zCDP, or mu of Gaussian DP.
+
+    Whatever the form, releases are added up in one currency, ``rho``: Gaussian noise of standard deviation sigma on
+    values of L2 sensitivity s costs ``rho = s^2 / (2 sigma^2)``, which under Gaussian DP is ``mu^2 / 2``.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The promise, unless rho or mu is.
+    rho
+        A promise in zero-concentrated DP.
+    mu
+        A promise in Gaussian DP.
+    accounting
+        How an (epsilon, delta) becomes a rho. ``"gdp"``, the default: exact for Gaussian noise. ``"zcdp"``: the tight
+        conversion of [A] Proposition 4, for mechanisms with many exponential-mechanism steps. ``"zcdp-basic"``: that
+        of [P] Theorem 2, to reproduce the paper.
+
+    Examples
+    --------
+    >>> Budget(epsilon=1, delta=1e-9)
+    Budget(epsilon=1, delta=1e-09, accounting='gdp', rho=0.01656)
+    >>> Budget(epsilon=1, delta=1e-9, accounting="zcdp-basic")
+    Budget(epsilon=1, delta=1e-09, accounting='zcdp-basic', rho=0.01178)
+    """
+
+    promise: dict[str, float]
+    accounting: Accounting
+    rho: float
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        accounting: Accounting | None = None,
+    ) -> None:
+        given = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
+        promise = {name: value for name, value in given.items() if value is not None}
+        forms = {("epsilon", "delta"): "gdp", ("rho",): "zcdp", ("mu",): "gdp"}
+        default = forms.get(tuple(promise))
+        if default is None:
+            named = " and ".join(promise) or "nothing"
+            raise PrivacyError(f"a budget is epsilon= with delta=, or rho=, or mu=; this one was given {named}")
+        chosen = default if accounting is None else accounting
+        if chosen not in get_args(Accounting):
+            raise PrivacyError(f"accounting must be one of {get_args(Accounting)}, not {accounting!r}")
+        if epsilon is None and chosen != default:
+            raise PrivacyError(f"a budget in {next(iter(promise))} is accounted in {default!r}, not {accounting!r}")
+        object.__setattr__(self, "promise", promise)
+        object.__setattr__(self, "accounting", chosen)
+        object.__setattr__(self, "rho", _rho(promise, chosen))
+
+    def epsilon_at(self, delta: float, rho: float | None = None) -> float:
+        """Return the epsilon at some delta of this budget, or of a part rho of it, rounded up."""
+        rho = self.rho if rho is None else rho
+        if self.accounting == "gdp":
+            return accounting.gdp_epsilon(mu=math.sqrt(2 * rho), delta=delta)
+        if self.accounting == "zcdp":
+            return accounting.zcdp_epsilon(rho=rho, delta=delta)
+        return accounting.zcdp_basic_epsilon(rho=rho, delta=delta)
+
+    def __repr__(self) -> str:
+        promise = "".join(f"{name}={value:g}, " for name, value in self.promise.items() if name != "rho")
+        return f"Budget({promise}accounting={self.accounting!r}, rho={self.rho:.4g})"
+
+
+def calibrate(rho: float | Budget, *, l2_sensitivity: float = 1) -> float:
+    """Return the sigma at which Gaussian noise on values of this sensitivity costs at most rho.
+
+    Examples
+    --------
+    >>> round(calibrate(Budget(epsilon=1, delta=1e-9)), 3)
+    5.494
+    """
+    rho = rho.rho if isinstance(rho, Budget) else rho
+    if not 0 < rho < math.inf:
+        raise PrivacyError(f"rho must be finite and above 0 to buy a release, not {rho!r}")
+    if not 0 < l2_sensitivity < math.inf:
+        raise PrivacyError(f"l2_sensitivity must be finite and above 0, not {l2_sensitivity!r}")
+    return l2_sensitivity / math.sqrt(2 * rho) * (1 + _SLACK)
+
+
+def _rho(promise: dict[str, float], chosen: Accounting) -> float:
+    if "rho" in promise:
+        rho = promise["rho"]
+        if not 0 < rho < math.inf:
+            raise PrivacyError(f"rho must be finite and above 0, not {rho!r}")
+        return float(rho)
+    if "mu" in promise:
+        mu = promise["mu"]
+        if not 0 < mu < math.inf:
+            raise PrivacyError(f"mu must be finite and above 0, not {mu!r}")
+        return _half_square(mu)
+    if chosen == "gdp":
+        return _half_square(accounting.gdp_mu(**promise))
+    if chosen == "zcdp":
+        return accounting.zcdp_rho(**promise)
+    return accounting.zcdp_basic_rho(**promise)
+
+
+def _half_square(mu: float) -> float:
+    """Return mu^2 / 2, rounded down."""
+    return math.nextafter(mu * mu / 2, 0.0)

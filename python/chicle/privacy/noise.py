@@ -1,0 +1,99 @@
+"""Exact integer noise from the operating system's random generator.
+
+Drawn by `rust/core/src/noise`, whose headers argue exactness. There is no seed here: noise that somebody could repeat
+protects nobody. `TestNoise` is a repeatable stand-in for tests; a ledger that uses it is marked not private for good.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle import _core
+from chicle.errors import ParameterError, PrivacyError
+
+__all__ = ["MAX_SCALE", "MIN_SCALE", "TestNoise", "discrete_laplace", "rounded_gaussian"]
+
+MIN_SCALE: float = _core.MIN_SCALE
+MAX_SCALE: float = _core.MAX_SCALE
+
+
+def rounded_gaussian(sigma: float, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Draw ``round(sigma * z)`` for independent standard normal deviates ``z``, exactly.
+
+    An integer count plus this noise is the rounded true Gaussian mechanism, so exact Gaussian-DP accounting holds.
+
+    Parameters
+    ----------
+    sigma
+        Standard deviation before rounding, from about 1e-3 to 1e12, taken as the exact binary number it is.
+    size
+        Number of draws, or the shape of the array of them.
+    """
+    shape = _shape(size)
+    return _core.rounded_gaussian([check_scale("sigma", sigma)], [prod(shape)]).reshape(shape)
+
+
+def discrete_laplace(scale: float, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Draw integers ``y`` with probability proportional to ``exp(-|y| / scale)``, exactly.
+
+    Parameters
+    ----------
+    scale
+        From about 1e-3 to 1e12, taken as the exact binary number it is.
+    size
+        Number of draws, or the shape of the array of them.
+    """
+    shape = _shape(size)
+    return _core.discrete_laplace([check_scale("scale", scale)], [prod(shape)]).reshape(shape)
+
+
+class SystemNoise:
+    """Noise for releases: a vector of several scales in one call."""
+
+    private = True
+
+    def rounded_gaussian(self, sigmas: Sequence[float], sizes: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Draw ``sizes[i]`` numbers of ``sigmas[i]``, one after another."""
+        return _core.rounded_gaussian(sigmas, sizes, self._next_seed())
+
+    def discrete_laplace(self, scales: Sequence[float], sizes: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Draw ``sizes[i]`` numbers of ``scales[i]``, one after another."""
+        return _core.discrete_laplace(scales, sizes, self._next_seed())
+
+    def _next_seed(self) -> int | None:
+        return None
+
+
+@dataclass
+class TestNoise(SystemNoise):
+    """Noise that repeats, for tests only: what is released with it is not private."""
+
+    __test__ = False  # pytest: this is no test class
+
+    seed: int
+    private = False
+
+    def _next_seed(self) -> int:
+        seed = self.seed
+        self.seed = (self.seed + 1) % 2**64
+        return seed
+
+
+def check_scale(name: str, scale: float) -> float:
+    """Return a scale that the samplers take."""
+    if not MIN_SCALE <= scale <= MAX_SCALE:
+        raise PrivacyError(f"{name} must lie between {MIN_SCALE:.3g} and {MAX_SCALE:.3g}, not {scale!r}")
+    return float(scale)
+
+
+def _shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
+    shape = tuple(map(operator.index, size)) if isinstance(size, tuple) else (operator.index(size),)
+    if any(length < 0 for length in shape):
+        raise ParameterError(f"a size must not be negative, not {size!r}")
+    return shape

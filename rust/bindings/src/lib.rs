@@ -1,0 +1,29 @@
+//! `chicle._core`: the Python door to the kernels.
+//!
+//! The only crate that knows Python. A binding borrows arrays, goes through [`enter`], and hands arrays back; what
+//! Python sees of it is written down in `_core.pyi`.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments that come from Python are owned")]
+
+mod census;
+mod convert;
+mod count;
+mod enter;
+mod errors;
+mod noise;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("MEMORY_LIMIT", chicle_core::count::MEMORY_LIMIT)?;
+    module.add("MIN_SCALE", chicle_core::noise::MIN_SCALE)?;
+    module.add("MAX_SCALE", chicle_core::noise::MAX_SCALE)?;
+    module.add_function(wrap_pyfunction!(count::count, module)?)?;
+    module.add_class::<count::Counter>()?;
+    module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
+    module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
+    module.add_function(wrap_pyfunction!(census::census, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! Exact noise.
+
+use std::num::NonZero;
+
+use chicle_core::noise::{DiscreteLaplace, Entropy, RoundedGaussian, Sampler, fill};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+
+use crate::enter::enter;
+use crate::errors::Names;
+
+fn draw<'py, S: Sampler>(
+    py: Python<'py>,
+    scales: &[f64],
+    sizes: &[usize],
+    test_seed: Option<u64>,
+    threads: Option<NonZero<usize>>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let entropy = test_seed.map_or(Entropy::OperatingSystem, Entropy::TestOnly);
+    let noise = enter(py, threads, &Names::default(), |cancel| {
+        let mut noise = vec![0; sizes.iter().sum()];
+        fill::<S>(scales, sizes, entropy, &mut noise, cancel)?;
+        Ok(noise)
+    })?;
+    Ok(noise.into_pyarray(py))
+}
+
+/// `sizes[i]` draws of `round(sigmas[i] * z)` one after another.
+#[pyfunction]
+#[pyo3(signature = (sigmas, sizes, test_seed=None, threads=None))]
+pub fn rounded_gaussian(
+    py: Python<'_>,
+    sigmas: Vec<f64>,
+    sizes: Vec<usize>,
+    test_seed: Option<u64>,
+    threads: Option<NonZero<usize>>,
+) -> PyResult<Bound<'_, PyArray1<i64>>> {
+    draw::<RoundedGaussian>(py, &sigmas, &sizes, test_seed, threads)
+}
+
+/// `sizes[i]` draws of the discrete Laplace of scale `scales[i]` one after another.
+#[pyfunction]
+#[pyo3(signature = (scales, sizes, test_seed=None, threads=None))]
+pub fn discrete_laplace(
+    py: Python<'_>,
+    scales: Vec<f64>,
+    sizes: Vec<usize>,
+    test_seed: Option<u64>,
+    threads: Option<NonZero<usize>>,
+) -> PyResult<Bound<'_, PyArray1<i64>>> {
+    draw::<DiscreteLaplace>(py, &scales, &sizes, test_seed, threads)
+}

@@ -1,0 +1,152 @@
+//! Count batches of records as they come, and merge counters made apart.
+//!
+//! Clearing and summing the blocks has a price for each pass, so batches are gathered until a pass is worth it (see
+//! [`Counter::rows_per_pass`]); a batch at least that long is counted where it lies.
+//! Cost: as [`super::count`] for each pass; memory for the results and for one gathered batch.
+
+use super::plan::Plan;
+use super::{Results, Table};
+use crate::error::{Error, Result};
+use crate::parallel::Cancel;
+use crate::table::Column;
+
+/// Memory for gathered batches.
+const GATHERED_BYTES: usize = 32 << 20;
+
+/// Gathering more records than this gains nothing.
+const MAX_GATHERED: usize = 1 << 20;
+
+/// Counts of a list of cliques over all the records seen so far.
+#[derive(Debug, Clone)]
+pub struct Counter {
+    plan: Plan,
+    /// Absent after an interrupted pass, which leaves the counts incomplete.
+    results: Option<Results>,
+    gathered: Vec<Gathered>,
+    rows_per_pass: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Gathered {
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    U32(Vec<u32>),
+}
+
+impl Gathered {
+    fn new(cardinality: u32) -> Self {
+        match Column::width_for(cardinality) {
+            1 => Self::U8(Vec::new()),
+            2 => Self::U16(Vec::new()),
+            _ => Self::U32(Vec::new()),
+        }
+    }
+
+    fn extend(&mut self, column: &Column<'_>) {
+        match (self, column) {
+            (Self::U8(codes), Column::U8(more)) => codes.extend_from_slice(more),
+            (Self::U16(codes), Column::U16(more)) => codes.extend_from_slice(more),
+            (Self::U32(codes), Column::U32(more)) => codes.extend_from_slice(more),
+            _ => unreachable!("a table chooses a column's type by its cardinality"),
+        }
+    }
+
+    fn column(&self) -> Column<'_> {
+        match self {
+            Self::U8(codes) => Column::U8(codes),
+            Self::U16(codes) => Column::U16(codes),
+            Self::U32(codes) => Column::U32(codes),
+        }
+    }
+}
+
+impl Counter {
+    /// Start counting `cliques` over a domain.
+    ///
+    /// # Errors
+    /// [`Error::TableTooLarge`] for the clique whose table takes the results over `memory_limit` bytes.
+    pub fn new(cardinalities: &[u32], cliques: &[Vec<usize>], memory_limit: u64) -> Result<Self> {
+        let gathered: Vec<_> = cardinalities.iter().map(|&c| Gathered::new(c)).collect();
+        let row: usize = gathered.iter().map(|codes| codes.column().width()).sum();
+        let rows_per_pass = (GATHERED_BYTES / row.max(1)).min(MAX_GATHERED);
+        let plan = Plan::new(cardinalities, cliques, rows_per_pass, memory_limit)?;
+        Ok(Self { results: Some(Results::new(&plan)), plan, gathered, rows_per_pass })
+    }
+
+    /// Batches are gathered up to this many records before they are counted.
+    #[must_use]
+    pub fn rows_per_pass(&self) -> usize {
+        self.rows_per_pass
+    }
+
+    /// Add a batch.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`], now or by an earlier call: the counts are then incomplete and the counter is of no use.
+    ///
+    /// # Panics
+    /// If the batch has other attributes than the counter.
+    pub fn update(&mut self, batch: &Table<'_>, cancel: &Cancel) -> Result<()> {
+        assert_eq!(batch.cardinalities(), self.plan.cardinalities, "a batch over the counter's domain");
+        if batch.records() >= self.rows_per_pass {
+            return self.add(batch, cancel);
+        }
+        for (codes, column) in self.gathered.iter_mut().zip(batch.columns()) {
+            codes.extend(column);
+        }
+        if self.gathered.first().is_some_and(|codes| codes.column().len() >= self.rows_per_pass) {
+            self.flush(cancel)?;
+        }
+        Ok(())
+    }
+
+    /// Add what another counter has seen.
+    ///
+    /// # Errors
+    /// [`Error::CounterMismatch`] where it counts something else; [`Error::Interrupted`].
+    pub fn merge(&mut self, other: &Self, cancel: &Cancel) -> Result<()> {
+        if self.plan.cardinalities != other.plan.cardinalities || self.plan.cliques != other.plan.cliques {
+            return Err(Error::CounterMismatch);
+        }
+        let theirs = other.results.as_ref().ok_or(Error::Interrupted)?;
+        self.results.as_mut().ok_or(Error::Interrupted)?.merge(theirs);
+        let columns = other.gathered.iter().map(Gathered::column).collect();
+        self.update(&Table::new(columns, other.plan.cardinalities.clone())?, cancel)
+    }
+
+    /// Add counts made elsewhere, one table for each clique.
+    ///
+    /// # Errors
+    /// [`Error::CounterMismatch`] where a table has another size than its clique; [`Error::Interrupted`].
+    pub fn add_tables(&mut self, tables: &[&[i64]]) -> Result<()> {
+        if !tables.iter().map(|table| table.len()).eq(self.plan.cells.iter().copied()) {
+            return Err(Error::CounterMismatch);
+        }
+        self.results.as_mut().ok_or(Error::Interrupted)?.add_tables(&self.plan, tables);
+        Ok(())
+    }
+
+    /// The counts of each clique over all the records so far.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn result(&mut self, cancel: &Cancel) -> Result<Vec<Vec<i64>>> {
+        self.flush(cancel)?;
+        let results = self.results.clone().ok_or(Error::Interrupted)?;
+        Ok(results.into_tables(&self.plan))
+    }
+
+    fn flush(&mut self, cancel: &Cancel) -> Result<()> {
+        let fresh = self.plan.cardinalities.iter().map(|&c| Gathered::new(c)).collect();
+        let gathered = std::mem::replace(&mut self.gathered, fresh);
+        let columns = gathered.iter().map(Gathered::column).collect();
+        self.add(&Table::new(columns, self.plan.cardinalities.clone())?, cancel)
+    }
+
+    fn add(&mut self, table: &Table<'_>, cancel: &Cancel) -> Result<()> {
+        let mut results = self.results.take().ok_or(Error::Interrupted)?;
+        results.add(&self.plan, table, cancel)?;
+        self.results = Some(results);
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! The kernels against the oracle, over drawn problems and over the shapes that choose each strategy.
+
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "codes are below their cardinality")]
+
+use std::num::NonZero;
+
+use proptest::prelude::*;
+
+use super::stream::Counter;
+use super::*;
+use crate::Error;
+use crate::parallel;
+
+/// Codes in the smallest type, owned.
+#[derive(Debug, Clone)]
+enum Codes {
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    U32(Vec<u32>),
+}
+
+impl Codes {
+    fn column(&self) -> Column<'_> {
+        match self {
+            Self::U8(codes) => Column::U8(codes),
+            Self::U16(codes) => Column::U16(codes),
+            Self::U32(codes) => Column::U32(codes),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Owned {
+    cardinalities: Vec<u32>,
+    columns: Vec<Codes>,
+}
+
+impl Owned {
+    /// Skewed codes: most records share a few values, the last value occurs too.
+    fn new(cardinalities: &[u32], records: usize, seed: u64) -> Self {
+        let mut state = seed;
+        let mut draw = |cardinality: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let u = f64::from((state >> 33) as u32) / f64::from(1u32 << 31);
+            ((u * u * u * f64::from(cardinality)) as u32).min(cardinality - 1)
+        };
+        let column = |&cardinality: &u32| {
+            let codes = (0..records).map(|i| if i == 7 { cardinality - 1 } else { draw(cardinality) });
+            match Column::width_for(cardinality) {
+                1 => Codes::U8(codes.map(|c| c as u8).collect()),
+                2 => Codes::U16(codes.map(|c| c as u16).collect()),
+                _ => Codes::U32(codes.collect()),
+            }
+        };
+        Self { columns: cardinalities.iter().map(column).collect(), cardinalities: cardinalities.to_vec() }
+    }
+
+    fn table(&self) -> Table<'_> {
+        Table::new(self.columns.iter().map(Codes::column).collect(), self.cardinalities.clone()).unwrap()
+    }
+}
+
+fn count_with(table: &Table<'_>, cliques: &[Vec<usize>], threads: usize) -> Vec<Vec<i64>> {
+    let pool = parallel::pool(NonZero::new(threads).unwrap()).unwrap();
+    pool.install(|| count(table, cliques, MEMORY_LIMIT, &Cancel::default())).unwrap()
+}
+
+fn naive(table: &Table<'_>, cliques: &[Vec<usize>]) -> Vec<Vec<i64>> {
+    cliques.iter().map(|clique| naive::count(table, clique)).collect()
+}
+
+/// A domain, records and cliques over it, of any order, with repeats and permutations.
+fn problem() -> impl Strategy<Value = (Owned, Vec<Vec<usize>>)> {
+    let cardinality = prop_oneof![8 => 1u32..12, 3 => 12u32..300, 1 => 300u32..1200, 1 => Just(70_000u32)];
+    (prop::collection::vec(cardinality, 1..9), 0usize..6000, any::<u64>()).prop_flat_map(|(domain, n, seed)| {
+        let d = domain.len();
+        let attributes: Vec<usize> = (0..d).collect();
+        let clique = prop::sample::subsequence(attributes, 0..=d.min(3)).prop_shuffle();
+        let small = domain.clone();
+        let fits = move |clique: &Vec<usize>| clique.iter().map(|&a| u64::from(small[a])).product::<u64>() < 1 << 22;
+        let cliques = prop::collection::vec(clique.prop_filter("small enough to test", fits), 0..12);
+        (Just(Owned::new(&domain, n, seed)), cliques)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn matches_naive((owned, cliques) in problem(), threads in 1usize..4) {
+        let table = owned.table();
+        prop_assert_eq!(count_with(&table, &cliques, threads), naive(&table, &cliques));
+    }
+
+    #[test]
+    fn streaming_matches_naive((owned, cliques) in problem(), batch in 1usize..3000) {
+        let table = owned.table();
+        let cancel = Cancel::default();
+        let counter = || Counter::new(&owned.cardinalities, &cliques, MEMORY_LIMIT).unwrap();
+        let (mut even, mut odd) = (counter(), counter());
+        for (i, start) in (0..table.records()).step_by(batch).enumerate() {
+            let batch = table.slice(start..table.records().min(start + batch));
+            if i % 2 == 0 { &mut even } else { &mut odd }.update(&batch, &cancel).unwrap();
+        }
+        even.merge(&odd, &cancel).unwrap();
+        prop_assert_eq!(even.result(&cancel).unwrap(), naive(&table, &cliques));
+    }
+}
+
+/// Enough records that blocks grow, lanes vary, records are cut between threads and wide tables occur.
+#[test]
+fn all_pairs_and_more_are_the_same_for_any_number_of_threads() {
+    let owned = Owned::new(&[2, 3, 9, 40, 85, 2, 700, 300, 16, 5], 150_000, 3);
+    let table = owned.table();
+    let mut cliques: Vec<Vec<usize>> = (0..10).flat_map(|a| (0..a).map(move |b| vec![a, b])).collect();
+    cliques.extend([vec![], vec![6], vec![6, 7, 0], vec![0, 1, 2, 5], vec![4, 3, 8]]);
+    let expected = naive(&table, &cliques);
+    for threads in [1, 2, 8] {
+        assert_eq!(count_with(&table, &cliques, threads), expected, "{threads} threads");
+    }
+    assert_eq!(count_with(&table, &[vec![3, 4]], 8), naive(&table, &[vec![3, 4]]));
+}
+
+#[test]
+fn long_batches_are_counted_where_they_lie() {
+    let owned = Owned::new(&[2, 30], 2_500_000, 5);
+    let (table, cancel) = (owned.table(), Cancel::default());
+    let mut counter = Counter::new(&[2, 30], &[vec![1, 0]], MEMORY_LIMIT).unwrap();
+    assert!(counter.rows_per_pass() < 2_000_000, "or the test does not test");
+    for range in [0..100, 100..2_000_100, 2_000_100..2_500_000] {
+        counter.update(&table.slice(range), &cancel).unwrap();
+    }
+    assert_eq!(counter.result(&cancel).unwrap(), naive(&table, &[vec![1, 0]]));
+}
+
+#[test]
+fn pairs_share_blocks() {
+    let cliques: Vec<Vec<usize>> = (0..16).flat_map(|a| (0..a).map(move |b| vec![a, b])).collect();
+    let plan = Plan::new(&[2; 16], &cliques, 1_000_000, MEMORY_LIMIT).unwrap();
+    assert!(plan.blocks.len() <= 4, "{} blocks for 120 binary pairs", plan.blocks.len());
+    let few = Plan::new(&[2; 16], &cliques, 10, MEMORY_LIMIT).unwrap();
+    assert_eq!(few.blocks.len(), 120, "with few records each clique is its own block");
+}
+
+#[test]
+fn a_table_above_the_limit_is_refused_with_its_size() {
+    let owned = Owned::new(&[1000, 1000, 1000], 10, 0);
+    let cliques = [vec![0], vec![0, 1, 2]];
+    let error = count(&owned.table(), &cliques, 1 << 20, &Cancel::default()).unwrap_err();
+    let (cells, bytes) = (1_000_000_000, 8_000_008_000);
+    assert_eq!(error, Error::TableTooLarge { clique: 1, cells, bytes, limit: 1 << 20 });
+}
+
+#[test]
+fn a_cancelled_count_is_an_error_and_its_counter_stays_broken() {
+    let owned = Owned::new(&[3], 100, 0);
+    let (cancelled, calm) = (Cancel::default(), Cancel::default());
+    cancelled.cancel();
+    assert_eq!(count(&owned.table(), &[vec![0]], MEMORY_LIMIT, &cancelled), Err(Error::Interrupted));
+    let mut counter = Counter::new(&[3], &[vec![0]], MEMORY_LIMIT).unwrap();
+    counter.update(&owned.table(), &calm).unwrap();
+    assert_eq!(counter.result(&cancelled), Err(Error::Interrupted));
+    assert_eq!(counter.result(&calm), Err(Error::Interrupted));
+}
+
+#[test]
+fn different_counters_do_not_merge() {
+    let mut counter = Counter::new(&[3], &[vec![0]], MEMORY_LIMIT).unwrap();
+    let other = Counter::new(&[3], &[vec![]], MEMORY_LIMIT).unwrap();
+    assert_eq!(counter.merge(&other, &Cancel::default()), Err(Error::CounterMismatch));
+}

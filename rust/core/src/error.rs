@@ -1,0 +1,64 @@
+//! What can go wrong in a kernel; the bindings map each variant to one Python exception.
+//!
+//! Attributes and cliques are given by index: names live in Python, which puts them back. No variant carries a code or
+//! a count, since both may be private.
+
+/// A kernel's failure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A column holds a code that its attribute does not have.
+    #[error("attribute {attribute}: a code is outside its domain of {cardinality} values")]
+    CodeOutOfDomain {
+        /// Position of the attribute in the domain.
+        attribute: usize,
+        /// How many codes it has.
+        cardinality: u32,
+    },
+    /// Columns that should describe the same records differ in length.
+    #[error("attribute {attribute}: {found} codes where the first attribute has {expected}")]
+    UnequalLengths {
+        /// Position of the attribute in the domain.
+        attribute: usize,
+        /// Length of this column.
+        found: usize,
+        /// Length of the first column.
+        expected: usize,
+    },
+    /// A column's type is not the smallest that holds its attribute's codes.
+    #[error("attribute {attribute}: codes of {found} bytes where its cardinality takes {expected}")]
+    WrongWidth {
+        /// Position of the attribute in the domain.
+        attribute: usize,
+        /// Bytes per code of this column.
+        found: usize,
+        /// Bytes per code of the smallest type.
+        expected: usize,
+    },
+    /// The cells of a clique are more than a table may have.
+    #[error("clique {clique}: its table of {cells} cells takes {bytes} bytes, above the limit of {limit} bytes")]
+    TableTooLarge {
+        /// Position of the clique in the list.
+        clique: usize,
+        /// Product of the cardinalities, or `u128::MAX` where even that overflows.
+        cells: u128,
+        /// Memory of the tables up to and with this one.
+        bytes: u128,
+        /// The limit that was given.
+        limit: u64,
+    },
+    /// A parameter is outside the range its kernel is exact in.
+    #[error("{0}")]
+    InvalidParameter(String),
+    /// Two streaming counters that do not count the same cliques over the same domain.
+    #[error("only counters over the same domain and cliques can be merged")]
+    CounterMismatch,
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The operating system gave no random bytes.
+    #[error("the operating system's random generator failed: {0}")]
+    Entropy(String),
+}
+
+/// A kernel's result.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,69 @@
+//! What the parallel kernels share: thread pools, and a way to be told to stop.
+//!
+//! Kernels use rayon's parallel iterators and are started inside a pool of the size the caller asked for. Results never
+//! depend on that size: counts are integers, and random streams belong to chunks, not to threads.
+
+use std::collections::HashMap;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::error::{Error, Result};
+
+/// A flag that asks a kernel to stop; kernels look at it every few milliseconds.
+#[derive(Debug, Default)]
+pub struct Cancel(AtomicBool);
+
+impl Cancel {
+    /// Ask the kernel to stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether to stop.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// `Err(Interrupted)` once asked to stop, for `?`.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn check(&self) -> Result<()> {
+        if self.is_cancelled() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
+
+/// As many threads as the process may use at once.
+#[must_use]
+pub fn available() -> NonZero<usize> {
+    std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
+}
+
+/// The pool of `threads` threads, kept for the next call.
+///
+/// Pools are kept per process: a forked child has none of its parent's threads, and waiting for them would hang.
+///
+/// # Errors
+/// [`Error::InvalidParameter`] where the system refuses that many threads.
+pub fn pool(threads: NonZero<usize>) -> Result<Arc<ThreadPool>> {
+    type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
+    static POOLS: LazyLock<Mutex<Pools>> = LazyLock::new(Mutex::default);
+
+    let key = (std::process::id(), threads.get());
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pool) = pools.get(&key) {
+        return Ok(Arc::clone(pool));
+    }
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads.get())
+        .thread_name(|i| format!("chicle-{i}"))
+        .build()
+        .map_err(|error| Error::InvalidParameter(format!("cannot start {threads} threads: {error}")))?;
+    let pool = Arc::new(pool);
+    pools.insert(key, Arc::clone(&pool));
+    Ok(pool)
+}

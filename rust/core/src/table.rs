@@ -1,0 +1,195 @@
+//! Encoded records, column by column, in the smallest unsigned type that holds each attribute's codes.
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+
+/// The codes of one attribute.
+#[derive(Debug, Clone, Copy)]
+pub enum Column<'a> {
+    /// Up to 256 values.
+    U8(&'a [u8]),
+    /// Up to 65,536 values.
+    U16(&'a [u16]),
+    /// More than that.
+    U32(&'a [u32]),
+}
+
+impl Column<'_> {
+    /// Number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::U8(codes) => codes.len(),
+            Self::U16(codes) => codes.len(),
+            Self::U32(codes) => codes.len(),
+        }
+    }
+
+    /// Whether there are no records.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes per code.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        match self {
+            Self::U8(_) => 1,
+            Self::U16(_) => 2,
+            Self::U32(_) => 4,
+        }
+    }
+
+    /// Bytes per code of the type that an attribute of this cardinality has: the smallest that holds its codes.
+    #[must_use]
+    pub fn width_for(cardinality: u32) -> usize {
+        match cardinality {
+            0..=0x100 => 1,
+            0x101..=0x1_0000 => 2,
+            _ => 4,
+        }
+    }
+
+    /// The code of one record.
+    ///
+    /// # Panics
+    /// If there is no such record.
+    #[must_use]
+    pub fn code(&self, record: usize) -> u32 {
+        match self {
+            Self::U8(codes) => codes[record].into(),
+            Self::U16(codes) => codes[record].into(),
+            Self::U32(codes) => codes[record],
+        }
+    }
+
+    /// The records `range` of this column.
+    ///
+    /// # Panics
+    /// If the range reaches past the end.
+    #[must_use]
+    pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
+        match *self {
+            Self::U8(codes) => Self::U8(&codes[range]),
+            Self::U16(codes) => Self::U16(&codes[range]),
+            Self::U32(codes) => Self::U32(&codes[range]),
+        }
+    }
+
+    fn max(&self) -> Option<u32> {
+        match self {
+            Self::U8(codes) => codes.iter().max().map(|&c| c.into()),
+            Self::U16(codes) => codes.iter().max().map(|&c| c.into()),
+            Self::U32(codes) => codes.iter().max().copied(),
+        }
+    }
+
+    /// Whether every code is below `cardinality`. One vectorised pass; none where the type rules out anything else.
+    fn fits(&self, cardinality: u32) -> bool {
+        let all_fit = match self {
+            Self::U8(_) => cardinality >= 1 << 8,
+            Self::U16(_) => cardinality >= 1 << 16,
+            Self::U32(_) => false,
+        };
+        all_fit || self.max().is_none_or(|max| max < cardinality)
+    }
+}
+
+/// Records whose codes are known to lie in their domains.
+#[derive(Debug, Clone)]
+pub struct Table<'a> {
+    columns: Vec<Column<'a>>,
+    cardinalities: Vec<u32>,
+    records: usize,
+}
+
+impl<'a> Table<'a> {
+    /// Check columns of codes against their cardinalities.
+    ///
+    /// # Errors
+    /// [`Error::UnequalLengths`], [`Error::WrongWidth`] and [`Error::CodeOutOfDomain`], naming the attribute.
+    ///
+    /// # Panics
+    /// If there are not as many columns as cardinalities.
+    pub fn new(columns: Vec<Column<'a>>, cardinalities: Vec<u32>) -> Result<Self> {
+        assert_eq!(columns.len(), cardinalities.len(), "one cardinality for each column");
+        let records = columns.first().map_or(0, Column::len);
+        for (attribute, (column, &cardinality)) in columns.iter().zip(&cardinalities).enumerate() {
+            if column.len() != records {
+                return Err(Error::UnequalLengths { attribute, found: column.len(), expected: records });
+            }
+            if column.width() != Column::width_for(cardinality) {
+                return Err(Error::WrongWidth {
+                    attribute,
+                    found: column.width(),
+                    expected: Column::width_for(cardinality),
+                });
+            }
+        }
+        let misfit =
+            columns.par_iter().zip(&cardinalities).position_first(|(column, &cardinality)| !column.fits(cardinality));
+        if let Some(attribute) = misfit {
+            return Err(Error::CodeOutOfDomain { attribute, cardinality: cardinalities[attribute] });
+        }
+        Ok(Self { columns, cardinalities, records })
+    }
+
+    /// Number of records.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.records
+    }
+
+    /// The columns, in domain order.
+    #[must_use]
+    pub fn columns(&self) -> &[Column<'a>] {
+        &self.columns
+    }
+
+    /// How many codes each attribute has.
+    #[must_use]
+    pub fn cardinalities(&self) -> &[u32] {
+        &self.cardinalities
+    }
+
+    /// The records `range`, without copying.
+    ///
+    /// # Panics
+    /// If the range reaches past the end.
+    #[must_use]
+    pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
+        Self {
+            columns: self.columns.iter().map(|c| c.slice(range.clone())).collect(),
+            cardinalities: self.cardinalities.clone(),
+            records: range.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_must_lie_in_the_domain() {
+        let bad = Table::new(vec![Column::U8(&[0, 1]), Column::U16(&[4, 500])], vec![2, 500]);
+        assert_eq!(bad.unwrap_err(), Error::CodeOutOfDomain { attribute: 1, cardinality: 500 });
+        assert!(Table::new(vec![Column::U8(&[0, 255])], vec![256]).is_ok());
+        assert!(Table::new(vec![Column::U8(&[])], vec![1]).is_ok());
+    }
+
+    #[test]
+    fn columns_have_the_smallest_type() {
+        assert!(Table::new(vec![Column::U32(&[70_000])], vec![70_001]).is_ok());
+        let bad = Table::new(vec![Column::U16(&[0])], vec![256]);
+        assert_eq!(bad.unwrap_err(), Error::WrongWidth { attribute: 0, found: 2, expected: 1 });
+    }
+
+    #[test]
+    fn columns_must_be_equally_long() {
+        let bad = Table::new(vec![Column::U8(&[0, 1]), Column::U8(&[0])], vec![2, 2]);
+        assert_eq!(bad.unwrap_err(), Error::UnequalLengths { attribute: 1, found: 1, expected: 2 });
+    }
+}
