@@ -4,9 +4,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-MATURIN := $(BIN)/maturin
-export VIRTUAL_ENV := $(abspath $(VENV))
-unexport CONDA_PREFIX
 
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 STAMPS := $(VENV)/.stamps
@@ -51,8 +48,9 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 # build: what chicle itself needs; dev and bench: that and the extra of the same name.
-$(STAMPS)/build: EXTRAS :=
-$(STAMPS)/dev $(STAMPS)/bench: EXTRAS = --extras $(@F)
+$(STAMPS)/build: EXTRA :=
+$(STAMPS)/dev $(STAMPS)/bench: EXTRA = [$(@F)]
 $(STAMPS)/build $(STAMPS)/dev $(STAMPS)/bench: $(STAMPS)/venv $(RUST_SOURCES) pyproject.toml
-	$(MATURIN) develop --release --locked --quiet $(EXTRAS)
+	@echo "installing chicle$(EXTRA) into $(VENV) (the first time compiles the core: a minute or two)"
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.$(EXTRA)'
 	@touch $@

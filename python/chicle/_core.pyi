@@ -19,6 +19,7 @@ def count(
     memory_limit: int,
     threads: int | None = None,
 ) -> list[npt.NDArray[np.int64]]: ...
+
 @final
 class Counter:
     def __new__(

@@ -160,9 +160,7 @@ class _Wanted:
         return self.attributes, cardinalities, [[position[name] for name in clique] for clique in self.cliques]
 
     def shaped(self, tables: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
-        return [
-            table.reshape(self._domain.shape(clique)) for table, clique in zip(tables, self.cliques, strict=True)
-        ]
+        return [table.reshape(self._domain.shape(clique)) for table, clique in zip(tables, self.cliques, strict=True)]
 
 
 def check_threads(threads: int | None) -> int | None:

@@ -89,9 +89,7 @@ def measure(
     ledger.check(events)
     marginals = count(records, named, threads, memory_limit=memory_limit)
     noisy = release_gaussian(marginals, events, ledger)
-    return [
-        Measurement(clique, values, sigma) for clique, values, sigma in zip(named, noisy, each, strict=True)
-    ]
+    return [Measurement(clique, values, sigma) for clique, values, sigma in zip(named, noisy, each, strict=True)]
 
 
 def estimate_total(measurements: Sequence[Measurement]) -> int:

@@ -67,7 +67,9 @@ class Records:
         self._length = len(self._columns[first])
         for name in others:
             if len(self._columns[name]) != self._length:
-                raise DomainError(f"columns {first!r} and {name!r} differ in length; each must have a code for every row")
+                raise DomainError(
+                    f"columns {first!r} and {name!r} differ in length; each must have a code for every row"
+                )
 
     @property
     def domain(self) -> Domain:

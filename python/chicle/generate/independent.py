@@ -38,7 +38,8 @@ def independent(
     domain = domain if isinstance(domain, Domain) else Domain(domain)
     if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 0):
         raise ParameterError(f"n must be None or an integer of at least 0, not {n!r}")
-    size = estimate_total(measurements) if n is None else n
+    estimate = estimate_total(measurements)
+    size = estimate if n is None else n
     rng = np.random.default_rng(seed)
     best: dict[str, Measurement] = {}
     for measurement in measurements:
@@ -52,7 +53,7 @@ def independent(
             raise DomainError(f"attribute {name!r} has no 1-way measurement; measure ({name!r},) too")
         if best[name].values.shape != (cardinality,):
             raise DomainError(f"the measurement of {name!r} has another number of cells than the domain says")
-        counts = _apportion(onto_simplex(best[name].values, size), size, rng)
+        counts = _apportion(onto_simplex(best[name].values, max(estimate, 1)), size, rng)
         codes = np.repeat(np.arange(cardinality, dtype=code_dtype(cardinality)), counts)
         columns[name] = rng.permutation(codes)
     return Records(columns, domain)
@@ -71,10 +72,8 @@ def onto_simplex(values: npt.ArrayLike, total: float) -> npt.NDArray[np.float64]
     return np.maximum(flat - shift, 0.0)
 
 
-def _apportion(
-    expected: npt.NDArray[np.float64], total: int, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
-    """Round to integers that add up to `total`, each right on average (systematic sampling)."""
+def _apportion(expected: npt.NDArray[np.float64], total: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Scale to integers that add up to `total`, each right on average (systematic sampling)."""
     if total == 0:
         return np.zeros(expected.size, dtype=np.int64)
     edges = np.concatenate([[0.0], np.cumsum(expected)])

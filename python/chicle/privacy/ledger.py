@@ -43,6 +43,7 @@ class GaussianEvent:
 
     @property
     def noise(self) -> str:
+        """The noise in words."""
         return f"sigma {self.sigma:.4g}"
 
     def rho(self, how: Accounting) -> float:  # noqa: ARG002 - the same in every currency
@@ -67,6 +68,7 @@ class LaplaceEvent:
 
     @property
     def noise(self) -> str:
+        """The noise in words."""
         return f"scale {self.scale:.4g}"
 
     @property
@@ -94,6 +96,7 @@ class ExponentialEvent:
 
     @property
     def noise(self) -> str:
+        """The noise in words."""
         return f"epsilon {self.epsilon:.4g}"
 
     def rho(self, how: Accounting) -> float:
@@ -167,8 +170,8 @@ class Ledger:
         costs = self._price(events)
         if _total([*self._costs, *costs]) > self._budget.rho:
             raise BudgetExceeded(
-                f"this release costs rho {_total(costs):.6g}, but {self.remaining:.6g} of {self._budget.rho:.6g} is left. "
-                "Release less, or with a larger sigma; nothing was spent"
+                f"this release costs rho {_total(costs):.6g}, but of {self._budget.rho:.6g} only {self.remaining:.6g} "
+                "is left. Release less, or with a larger sigma; nothing was spent"
             )
 
     def debit(self, events: Sequence[Event]) -> None:

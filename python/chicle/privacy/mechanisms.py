@@ -55,7 +55,7 @@ def laplace(
     exact = _integers(values)
     event = LaplaceEvent(purpose=purpose, l1_sensitivity=l1_sensitivity, scale=scale, values=exact.size)
     ledger.debit([event])
-    return exact + ledger.noise.discrete_laplace([scale], [exact.size]).reshape(exact.shape)
+    return (exact.ravel() + ledger.noise.discrete_laplace([scale], [exact.size])).reshape(exact.shape)
 
 
 def release_gaussian(
@@ -66,7 +66,7 @@ def release_gaussian(
     noise = ledger.noise.rounded_gaussian([event.sigma for event in events], [array.size for array in values])
     ends = np.cumsum([array.size for array in values])
     parts = np.split(noise, ends[:-1]) if len(values) else []
-    return [array + part.reshape(array.shape) for array, part in zip(values, parts, strict=True)]
+    return [(array.ravel() + part).reshape(array.shape) for array, part in zip(values, parts, strict=True)]
 
 
 def _integers(values: npt.ArrayLike) -> npt.NDArray[np.int64]:

@@ -97,6 +97,73 @@ impl Column<'_> {
     }
 }
 
+/// Room for the codes of one attribute.
+#[derive(Debug)]
+pub enum ColumnMut<'a> {
+    /// Up to 256 values.
+    U8(&'a mut [u8]),
+    /// Up to 65,536 values.
+    U16(&'a mut [u16]),
+    /// More than that.
+    U32(&'a mut [u32]),
+}
+
+/// The codes of one attribute, owned.
+#[derive(Debug, Clone)]
+pub enum Codes {
+    /// Up to 256 values.
+    U8(Vec<u8>),
+    /// Up to 65,536 values.
+    U16(Vec<u16>),
+    /// More than that.
+    U32(Vec<u32>),
+}
+
+impl Codes {
+    /// As many zeros as there are records, in the smallest type.
+    #[must_use]
+    pub fn zeros(cardinality: u32, records: usize) -> Self {
+        match Column::width_for(cardinality) {
+            1 => Self::U8(vec![0; records]),
+            2 => Self::U16(vec![0; records]),
+            _ => Self::U32(vec![0; records]),
+        }
+    }
+
+    /// The codes, to read.
+    #[must_use]
+    pub fn column(&self) -> Column<'_> {
+        match self {
+            Self::U8(codes) => Column::U8(codes),
+            Self::U16(codes) => Column::U16(codes),
+            Self::U32(codes) => Column::U32(codes),
+        }
+    }
+
+    /// The codes in pieces of `length` records, to write.
+    #[must_use]
+    pub fn chunks_mut(&mut self, length: usize) -> Vec<ColumnMut<'_>> {
+        match self {
+            Self::U8(codes) => codes.chunks_mut(length).map(ColumnMut::U8).collect(),
+            Self::U16(codes) => codes.chunks_mut(length).map(ColumnMut::U16).collect(),
+            Self::U32(codes) => codes.chunks_mut(length).map(ColumnMut::U32).collect(),
+        }
+    }
+
+    /// Add codes at the end.
+    ///
+    /// # Panics
+    /// If they are of another type.
+    pub fn extend(&mut self, column: &Column<'_>) {
+        match (self, column) {
+            (Self::U8(codes), Column::U8(more)) => codes.extend_from_slice(more),
+            (Self::U16(codes), Column::U16(more)) => codes.extend_from_slice(more),
+            (Self::U32(codes), Column::U32(more)) => codes.extend_from_slice(more),
+            _ => panic!("codes of one attribute have one type"),
+        }
+    }
+}
+
 /// Records whose codes are known to lie in their domains.
 #[derive(Debug, Clone)]
 pub struct Table<'a> {

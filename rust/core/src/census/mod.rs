@@ -29,9 +29,14 @@
 
 use people::People;
 use plan::Plan;
+use rayon::prelude::*;
 use roster::BLOCK;
 use rule::Rule;
 use tile::{TILE, Tile};
+
+use crate::error::Result;
+use crate::parallel::Cancel;
+use crate::table::{Codes, ColumnMut};
 
 mod draw;
 mod items;
@@ -47,6 +52,9 @@ mod work;
 
 #[cfg(test)]
 mod tests;
+
+/// Rows that a thread makes at a time.
+const CHUNK: usize = 1 << 14;
 
 /// Attributes that come first, so that a narrow table is already worth a look.
 #[rustfmt::skip]
@@ -64,21 +72,32 @@ pub struct Attribute {
     pub cardinality: u32,
 }
 
-/// Where to write the codes of one attribute: `u8` holds a cardinality up to 256, the others any.
-#[derive(Debug)]
-#[allow(missing_docs, reason = "named after the types they hold")]
-pub enum ColumnMut<'a> {
-    U8(&'a mut [u8]),
-    U16(&'a mut [u16]),
-    U32(&'a mut [u32]),
-}
-
 /// The first `d` attributes of the simulated census.
 #[must_use]
 pub fn attributes(d: usize) -> Vec<Attribute> {
     let (rules, published) = spec(d);
     let rules = published.iter().map(|&i| &rules[i]);
     rules.map(|rule| Attribute { name: rule.name.clone(), cardinality: rule.cardinality.into() }).collect()
+}
+
+/// The first `records` people of the population `seed` with the first `d` attributes, made in parallel.
+///
+/// # Errors
+/// [`crate::Error::Interrupted`].
+pub fn generate(records: usize, d: usize, seed: u64, cancel: &Cancel) -> Result<Vec<Codes>> {
+    let mut columns: Vec<Codes> = attributes(d).iter().map(|a| Codes::zeros(a.cardinality, records)).collect();
+    let mut rows: Vec<Vec<ColumnMut<'_>>> = Vec::new();
+    rows.resize_with(records.div_ceil(CHUNK), Vec::new);
+    for column in &mut columns {
+        rows.iter_mut().zip(column.chunks_mut(CHUNK)).for_each(|(row, chunk)| row.push(chunk));
+    }
+    let census = Census::new(d);
+    rows.par_iter_mut().enumerate().try_for_each(|(i, row)| {
+        cancel.check()?;
+        census.fill(row, seed, (i * CHUNK) as u64);
+        Ok(())
+    })?;
+    Ok(columns)
 }
 
 /// All rules, and which of them are the first `d` attributes, in order.
@@ -129,40 +148,38 @@ impl Census {
             let taken = skip..(skip + len - done).min(TILE);
             tile.generate(&self.people, &self.plan.steps, seed, block, taken.end.next_multiple_of(BLOCK));
             for (column, &step) in columns.iter_mut().zip(&self.plan.published) {
-                column.write(done, &tile.column(step)[taken.clone()]);
+                write(column, done, &tile.column(step)[taken.clone()]);
             }
             done += taken.len();
         }
     }
 }
 
-impl ColumnMut<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Self::U8(out) => out.len(),
-            Self::U16(out) => out.len(),
-            Self::U32(out) => out.len(),
-        }
-    }
-
-    #[allow(clippy::cast_possible_truncation, reason = "`check` saw that the codes fit")]
-    fn write(&mut self, start: usize, codes: &[u16]) {
-        match self {
-            Self::U8(out) => out[start..].iter_mut().zip(codes).for_each(|(out, &code)| *out = code as u8),
-            Self::U16(out) => out[start..start + codes.len()].copy_from_slice(codes),
-            Self::U32(out) => out[start..].iter_mut().zip(codes).for_each(|(out, &code)| *out = code.into()),
-        }
+#[allow(clippy::cast_possible_truncation, reason = "`check` saw that the codes fit")]
+fn write(column: &mut ColumnMut<'_>, start: usize, codes: &[u16]) {
+    match column {
+        ColumnMut::U8(out) => out[start..].iter_mut().zip(codes).for_each(|(out, &code)| *out = code as u8),
+        ColumnMut::U16(out) => out[start..start + codes.len()].copy_from_slice(codes),
+        ColumnMut::U32(out) => out[start..].iter_mut().zip(codes).for_each(|(out, &code)| *out = code.into()),
     }
 }
 
 /// The common length of the columns.
 fn check(columns: &[ColumnMut<'_>], cardinalities: &[u16]) -> usize {
     assert_eq!(columns.len(), cardinalities.len(), "one column per attribute");
-    let len = columns.first().map_or(0, ColumnMut::len);
+    let len = columns.first().map_or(0, length);
     for (column, &cardinality) in columns.iter().zip(cardinalities) {
-        assert_eq!(column.len(), len, "columns differ in length");
+        assert_eq!(length(column), len, "columns differ in length");
         let fits = cardinality <= 256 || !matches!(column, ColumnMut::U8(_));
         assert!(fits, "{cardinality} codes do not fit u8");
     }
     len
+}
+
+fn length(column: &ColumnMut<'_>) -> usize {
+    match column {
+        ColumnMut::U8(codes) => codes.len(),
+        ColumnMut::U16(codes) => codes.len(),
+        ColumnMut::U32(codes) => codes.len(),
+    }
 }

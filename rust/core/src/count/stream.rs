@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::{Results, Table};
 use crate::error::{Error, Result};
 use crate::parallel::Cancel;
-use crate::table::Column;
+use crate::table::Codes;
 
 /// Memory for gathered batches.
 const GATHERED_BYTES: usize = 32 << 20;
@@ -22,42 +22,8 @@ pub struct Counter {
     plan: Plan,
     /// Absent after an interrupted pass, which leaves the counts incomplete.
     results: Option<Results>,
-    gathered: Vec<Gathered>,
+    gathered: Vec<Codes>,
     rows_per_pass: usize,
-}
-
-#[derive(Debug, Clone)]
-enum Gathered {
-    U8(Vec<u8>),
-    U16(Vec<u16>),
-    U32(Vec<u32>),
-}
-
-impl Gathered {
-    fn new(cardinality: u32) -> Self {
-        match Column::width_for(cardinality) {
-            1 => Self::U8(Vec::new()),
-            2 => Self::U16(Vec::new()),
-            _ => Self::U32(Vec::new()),
-        }
-    }
-
-    fn extend(&mut self, column: &Column<'_>) {
-        match (self, column) {
-            (Self::U8(codes), Column::U8(more)) => codes.extend_from_slice(more),
-            (Self::U16(codes), Column::U16(more)) => codes.extend_from_slice(more),
-            (Self::U32(codes), Column::U32(more)) => codes.extend_from_slice(more),
-            _ => unreachable!("a table chooses a column's type by its cardinality"),
-        }
-    }
-
-    fn column(&self) -> Column<'_> {
-        match self {
-            Self::U8(codes) => Column::U8(codes),
-            Self::U16(codes) => Column::U16(codes),
-            Self::U32(codes) => Column::U32(codes),
-        }
-    }
 }
 
 impl Counter {
@@ -66,7 +32,7 @@ impl Counter {
     /// # Errors
     /// [`Error::TableTooLarge`] for the clique whose table takes the results over `memory_limit` bytes.
     pub fn new(cardinalities: &[u32], cliques: &[Vec<usize>], memory_limit: u64) -> Result<Self> {
-        let gathered: Vec<_> = cardinalities.iter().map(|&c| Gathered::new(c)).collect();
+        let gathered: Vec<_> = cardinalities.iter().map(|&c| Codes::zeros(c, 0)).collect();
         let row: usize = gathered.iter().map(|codes| codes.column().width()).sum();
         let rows_per_pass = (GATHERED_BYTES / row.max(1)).min(MAX_GATHERED);
         let plan = Plan::new(cardinalities, cliques, rows_per_pass, memory_limit)?;
@@ -110,7 +76,7 @@ impl Counter {
         }
         let theirs = other.results.as_ref().ok_or(Error::Interrupted)?;
         self.results.as_mut().ok_or(Error::Interrupted)?.merge(theirs);
-        let columns = other.gathered.iter().map(Gathered::column).collect();
+        let columns = other.gathered.iter().map(Codes::column).collect();
         self.update(&Table::new(columns, other.plan.cardinalities.clone())?, cancel)
     }
 
@@ -137,9 +103,9 @@ impl Counter {
     }
 
     fn flush(&mut self, cancel: &Cancel) -> Result<()> {
-        let fresh = self.plan.cardinalities.iter().map(|&c| Gathered::new(c)).collect();
+        let fresh = self.plan.cardinalities.iter().map(|&c| Codes::zeros(c, 0)).collect();
         let gathered = std::mem::replace(&mut self.gathered, fresh);
-        let columns = gathered.iter().map(Gathered::column).collect();
+        let columns = gathered.iter().map(Codes::column).collect();
         self.add(&Table::new(columns, self.plan.cardinalities.clone())?, cancel)
     }
 

@@ -10,24 +10,7 @@ use super::stream::Counter;
 use super::*;
 use crate::Error;
 use crate::parallel;
-
-/// Codes in the smallest type, owned.
-#[derive(Debug, Clone)]
-enum Codes {
-    U8(Vec<u8>),
-    U16(Vec<u16>),
-    U32(Vec<u32>),
-}
-
-impl Codes {
-    fn column(&self) -> Column<'_> {
-        match self {
-            Self::U8(codes) => Column::U8(codes),
-            Self::U16(codes) => Column::U16(codes),
-            Self::U32(codes) => Column::U32(codes),
-        }
-    }
-}
+use crate::table::Codes;
 
 #[derive(Debug, Clone)]
 struct Owned {

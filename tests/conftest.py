@@ -1,0 +1,19 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("quick", max_examples=30, deadline=None)
+settings.register_profile("ci", max_examples=120, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "quick"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real public tables, beside the checkout or where CHICLE_DATA says; absent in a user's clone."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("CHICLE_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip("no folder of real tables here (set CHICLE_DATA)")
+    return folder
