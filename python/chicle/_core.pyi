@@ -6,6 +6,18 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "MAX_SCALE",
+    "MEMORY_LIMIT",
+    "MIN_SCALE",
+    "Counter",
+    "__version__",
+    "census",
+    "count",
+    "discrete_laplace",
+    "rounded_gaussian",
+]
+
 __version__: str
 MEMORY_LIMIT: int
 MIN_SCALE: float

@@ -94,7 +94,7 @@ def calibrate(rho: float | Budget, *, l2_sensitivity: float = 1) -> float:
     Examples
     --------
     >>> round(calibrate(Budget(epsilon=1, delta=1e-9)), 3)
-    5.494
+    5.495
     """
     rho = rho.rho if isinstance(rho, Budget) else rho
     if not 0 < rho < math.inf:

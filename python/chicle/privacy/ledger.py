@@ -122,9 +122,9 @@ class Ledger:
     >>> ledger = Ledger(Budget(epsilon=1, delta=1e-9))
     >>> ledger.debit([GaussianEvent(purpose="marginal", clique=("age",), l2_sensitivity=1, sigma=12.0, values=100)])
     >>> ledger
-    release    of   values  sensitivity  noise     rho        share
-    marginal   age  100     1            sigma 12  0.003472   21.0 %
-    spent rho 0.003472 of 0.01656, which is epsilon 0.4355 of 1 at delta 1e-09 (accounting: gdp)
+    release   of   values  sensitivity  noise     rho       share
+    marginal  age  100     1            sigma 12  0.003472  21.0 %
+    spent rho 0.003472 of 0.01656, which is epsilon 0.4426 of 1 at delta 1e-09 (accounting: gdp)
     """
 
     def __init__(self, budget: Budget, *, noise: SystemNoise | None = None) -> None:

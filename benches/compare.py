@@ -1,0 +1,74 @@
+"""Side by side with other tools, in one run: `python benches/compare.py [--quick] [--only PART] [--records N]`.
+
+Every way to do a job runs in turns with the others, its answer is checked, and its best time counts. The tables are
+printed, and kept with a description of the machine in `benches/records`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+
+import machine
+from accounting import ACCOUNTING
+from counting import COUNTING, GROWTH
+from noise import NOISE
+from side_by_side import Part, Settings, Table, show
+
+PARTS: dict[str, tuple[Callable[[Settings], Part], ...]] = {
+    "counting": COUNTING,
+    "growth": GROWTH,
+    "noise": NOISE,
+    "accounting": ACCOUNTING,
+}
+RECORDS = Path(__file__).parent / "records"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Compare chicle with other tools, side by side.")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions and sizes: half a minute")
+    parser.add_argument("--only", choices=PARTS, help="one part")
+    parser.add_argument("--records", type=int, default=Settings.records, help="people in the census")
+    arguments = parser.parse_args()
+    settings = Settings(arguments.records, arguments.quick)
+    described = {"machine": machine.describe(), "versions": machine.versions()}
+    for name, facts in described.items():
+        print(f"{name}: {', '.join(f'{key} {value}' for key, value in facts.items())}")
+
+    start = perf_counter()
+    done: list[Part] = []
+    for comparison in PARTS[arguments.only] if arguments.only else sum(PARTS.values(), ()):
+        done.append(comparison(settings))
+        for table in done[-1].tables:
+            show(table)
+    goals = [goal.row() for part in done for goal in part.goals]
+    if goals:
+        show(Table("Goals", goals))
+
+    date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    marks = [
+        date,
+        machine.slug(),
+        *(["quick"] if settings.quick else []),
+        *([arguments.only] if arguments.only else []),
+    ]
+    record = {
+        "date": date,
+        **described,
+        "settings": asdict(settings) | {"only": arguments.only, "seconds": round(perf_counter() - start, 1)},
+        "tables": [asdict(table) for part in done for table in part.tables],
+        "goals": goals,
+    }
+    RECORDS.mkdir(exist_ok=True)
+    path = RECORDS / f"{'-'.join(marks)}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"\n{record['settings']['seconds']} s; kept in benches/records/{path.name}")
+
+
+if __name__ == "__main__":
+    main()
