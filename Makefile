@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 STAMPS := $(VENV)/.stamps
@@ -21,7 +22,7 @@ build: $(STAMPS)/build ## Compile the core and install chicle into .venv
 
 test: test-rust test-python lint ## Everything: Rust tests, Python tests, lint
 
-test-rust:
+test-rust: $(STAMPS)/venv
 	cargo test --workspace --locked
 
 test-python: $(STAMPS)/dev

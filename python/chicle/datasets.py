@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from chicle import _core
-from chicle.errors import ParameterError
-from chicle.marginals import check_threads
+from chicle._checks import integer, threads_or_all
 from chicle.records import Records
 
 __all__ = ["census"]
@@ -33,8 +32,6 @@ def census(n: int, d: int = 97, seed: int = 0, *, threads: int | None = None) ->
     >>> list(people.domain), len(people)
     (['SEX', 'AGE', 'COUNTY', 'RACE'], 1000)
     """
-    for name, value, least in (("n", n, 0), ("d", d, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ParameterError(f"{name} must be an integer of at least {least}, not {value!r}")
-    names, cardinalities, columns = _core.census(n, d, seed % 2**64, check_threads(threads))
+    rows, attributes = integer("n", n, 0, 2**48), integer("d", d, 1, 10_000)
+    names, cardinalities, columns = _core.census(rows, attributes, integer("seed", seed, 0), threads_or_all(threads))
     return Records(dict(zip(names, columns, strict=True)), dict(zip(names, cardinalities, strict=True)))

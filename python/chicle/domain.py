@@ -40,7 +40,7 @@ class Domain(Mapping[str, int]):
     def __init__(self, attributes: Mapping[str, int] | Iterable[tuple[str, int]]) -> None:
         items = attributes.items() if isinstance(attributes, Mapping) else attributes
         self._cardinalities: dict[str, int] = {}
-        for name, cardinality in items:
+        for name, cardinality in _pairs(items):
             if not isinstance(name, str) or not name:
                 raise DomainError(f"an attribute's name must be a non-empty string, not {name!r}")
             if name in self._cardinalities:
@@ -63,8 +63,10 @@ class Domain(Mapping[str, int]):
         return hash(tuple(self.items()))
 
     def __eq__(self, other: object) -> bool:
-        """Whether names, cardinalities and order are the same."""
-        return isinstance(other, Domain) and tuple(self.items()) == tuple(other.items())
+        """Whether names, cardinalities and order are the same; a plain mapping is compared without its order."""
+        if isinstance(other, Domain):
+            return tuple(self.items()) == tuple(other.items())
+        return isinstance(other, Mapping) and dict(self) == dict(other)
 
     def __repr__(self) -> str:
         shown = [f"{name}: {cardinality}" for name, cardinality in self.items()]
@@ -104,6 +106,13 @@ class Domain(Mapping[str, int]):
 def pairs(domain: Mapping[str, int]) -> list[Clique]:
     """Return all pairs of attributes, in domain order."""
     return list(combinations(domain, 2))
+
+
+def _pairs(items: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    try:
+        return [(name, cardinality) for name, cardinality in items]
+    except (TypeError, ValueError):
+        raise DomainError("a domain is a mapping, or pairs, of attribute name and cardinality") from None
 
 
 def _cardinality(name: str, cardinality: object) -> int:

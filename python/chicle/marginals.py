@@ -8,14 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
+from chicle._checks import integer, threads_or_all
 from chicle.domain import Clique, Domain
-from chicle.errors import DomainError, ParameterError
+from chicle.errors import DomainError
 from chicle.records import Records
 
 __all__ = ["MEMORY_LIMIT", "Counter", "count"]
 
 MEMORY_LIMIT: int = _core.MEMORY_LIMIT
 """Bytes that the counts of one call may take unless it says otherwise: 4 GiB."""
+
+_MAX_AXES = 32  # what every numpy takes
 
 
 def count(
@@ -58,7 +61,7 @@ def count(
     """
     wanted = _Wanted(records.domain, cliques)
     codes = [records[name] for name in wanted.attributes]
-    tables = _core.count(codes, *wanted.arguments(), _limit(memory_limit), check_threads(threads))
+    tables = _core.count(codes, *wanted.arguments(), _limit(memory_limit), threads_or_all(threads))
     return wanted.shaped(tables)
 
 
@@ -79,7 +82,7 @@ class Counter:
     --------
     >>> counter = Counter({"age": 3, "sex": 2}, [("sex",)])
     >>> for ages, sexes in [([2, 0], [1, 0]), ([2], [0])]:
-    ...     counter.update(Records({"age": ages, "sex": sexes}, counter.domain))
+    ...     counter = counter.update(Records({"age": ages, "sex": sexes}, counter.domain))
     >>> counter.result()
     [array([2, 1])]
     """
@@ -94,7 +97,7 @@ class Counter:
     ) -> None:
         self._domain = domain if isinstance(domain, Domain) else Domain(domain)
         self._wanted = _Wanted(self._domain, cliques)
-        self._options = (check_threads(threads), _limit(memory_limit))
+        self._options = (threads_or_all(threads), _limit(memory_limit))
         self._counter = _core.Counter(*self._wanted.arguments(), self._options[1], self._options[0])
 
     @property
@@ -107,17 +110,19 @@ class Counter:
         """What is counted."""
         return list(self._wanted.cliques)
 
-    def update(self, batch: Records) -> None:
-        """Count a batch of records."""
+    def update(self, batch: Records) -> Counter:
+        """Count a batch of records; returns the counter itself."""
         if batch.domain != self._domain:
             raise DomainError("a batch must have the counter's own domain: the same attributes, sizes and order")
         self._counter.update([batch[name] for name in self._wanted.attributes])
+        return self
 
-    def merge(self, other: Counter) -> None:
-        """Add what another counter over the same domain and cliques has seen."""
+    def merge(self, other: Counter) -> Counter:
+        """Add what another counter over the same domain and cliques has seen; returns the counter itself."""
         if other.domain != self._domain or other.cliques != self.cliques:
             raise DomainError("only counters over the same domain and cliques can be merged")
         self._counter.merge(other._counter)
+        return self
 
     def result(self) -> list[npt.NDArray[np.int64]]:
         """Return the counts so far, as `count` does; more batches may follow."""
@@ -150,6 +155,9 @@ class _Wanted:
             raise DomainError("cliques must be a list of tuples of attribute names, not a string")
         self._domain = domain
         self.cliques: list[Clique] = [domain.check(clique) for clique in cliques]
+        for clique in self.cliques:
+            if len(clique) > _MAX_AXES:
+                raise DomainError(f"a clique of {len(clique)} attributes; an array has at most {_MAX_AXES} axes")
         used = {name for clique in self.cliques for name in clique}
         # Without any attribute, as for the clique (), a column is still needed to tell the number of records.
         self.attributes = [name for name in domain if name in used] or list(domain)[:1]
@@ -163,14 +171,5 @@ class _Wanted:
         return [table.reshape(self._domain.shape(clique)) for table, clique in zip(tables, self.cliques, strict=True)]
 
 
-def check_threads(threads: int | None) -> int | None:
-    """Return a number of threads that the kernels take."""
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise ParameterError(f"threads must be None, for all there are, or an integer of at least 1, not {threads!r}")
-    return threads
-
-
 def _limit(memory_limit: int) -> int:
-    if isinstance(memory_limit, bool) or not isinstance(memory_limit, int) or not 0 < memory_limit < 2**64:
-        raise ParameterError("memory_limit must be a positive number of bytes")
-    return memory_limit
+    return integer("memory_limit", memory_limit, 1)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from chicle.domain import Clique
 from chicle.errors import PrivacyError
 from chicle.marginals import MEMORY_LIMIT, count
+from chicle.privacy.budget import real
 from chicle.privacy.ledger import GaussianEvent, Ledger
 from chicle.privacy.mechanisms import release_gaussian
 from chicle.records import Records
@@ -30,14 +31,20 @@ class Measurement:
         Integer counts plus noise; they may be negative.
     sigma
         Standard deviation of the noise on each cell, before rounding.
+    private
+        False if the noise came from a test's seed: then it protects nobody, and the values must not be published.
     """
 
     clique: Clique
-    values: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64] | npt.NDArray[np.float64]
     sigma: float
+    private: bool = True
 
     def __post_init__(self) -> None:
-        self.values.flags.writeable = False
+        values = np.asarray(self.values).view()
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "clique", tuple(self.clique))
 
 
 def measure(
@@ -72,8 +79,12 @@ def measure(
     threads, memory_limit
         As for `chicle.count`.
     """
+    if not isinstance(ledger, Ledger):
+        raise PrivacyError(f"a release is paid for by a chicle.Ledger, not a {type(ledger).__name__}")
     named = [records.domain.check(clique) for clique in cliques]
-    each = [float(s) for s in ([sigmas] * len(named) if np.isscalar(sigmas) else sigmas)]  # type: ignore[union-attr,list-item]
+    if isinstance(sigmas, (str, bytes)) or np.ndim(sigmas) > 1:
+        raise PrivacyError("sigmas must be a number, or one for each clique")
+    each = [real("sigma", sigma) for sigma in (np.atleast_1d(sigmas) if np.ndim(sigmas) else [sigmas] * len(named))]
     if len(each) != len(named):
         raise PrivacyError(f"{len(named)} cliques need one sigma, or as many as there are cliques; got {len(each)}")
     events = [
@@ -89,7 +100,10 @@ def measure(
     ledger.check(events)
     marginals = count(records, named, threads, memory_limit=memory_limit)
     noisy = release_gaussian(marginals, events, ledger)
-    return [Measurement(clique, values, sigma) for clique, values, sigma in zip(named, noisy, each, strict=True)]
+    return [
+        Measurement(clique, values, sigma, ledger.private)
+        for clique, values, sigma in zip(named, noisy, each, strict=True)
+    ]
 
 
 def estimate_total(measurements: Sequence[Measurement]) -> int:

@@ -8,12 +8,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from chicle._checks import integer
 from chicle.domain import Domain
-from chicle.errors import DomainError, ParameterError
+from chicle.errors import DomainError
 
 __all__ = ["Codes", "Records", "code_dtype"]
 
 Codes: TypeAlias = npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+
+
+# The kind of a dtype, without its width: that of text is the length of somebody's value.
+_KINDS = {"f": "floats", "c": "complex numbers", "U": "text", "T": "text", "S": "bytes", "M": "dates", "m": "durations"}
 
 
 def code_dtype(cardinality: int) -> np.dtype[Any]:
@@ -56,11 +61,7 @@ class Records:
         max_records_per_person: int = 1,
     ) -> None:
         self._domain = domain if isinstance(domain, Domain) else Domain(domain)
-        if isinstance(max_records_per_person, bool) or not isinstance(max_records_per_person, (int, np.integer)):
-            raise ParameterError("max_records_per_person must be an integer")
-        if max_records_per_person < 1:
-            raise ParameterError("max_records_per_person must be at least 1")
-        self._max_records_per_person = int(max_records_per_person)
+        self._max_records_per_person = integer("max_records_per_person", max_records_per_person, 1, 2**31)
         _check_names(_column_names(columns), self._domain)
         self._columns = {name: _codes(name, columns[name], size) for name, size in self._domain.items()}
         first, *others = self._columns
@@ -94,22 +95,25 @@ class Records:
         """Return the number of rows, which is private where the records are."""
         return self._length
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._columns, dict(self._domain), self._max_records_per_person)
+
     def __repr__(self) -> str:
         return f"Records over {self._domain!r}"
 
 
+def _restore(columns: dict[str, Codes], domain: dict[str, int], max_records_per_person: int) -> Records:
+    return Records(columns, domain, max_records_per_person=max_records_per_person)
+
+
 def _column_names(columns: Any) -> list[str]:  # noqa: ANN401
-    # pyarrow has column_names; pandas and polars have columns; mappings have their keys.
-    names = getattr(columns, "column_names", None)
-    if names is None:
-        names = getattr(columns, "columns", None)
-    if names is None:
-        if not isinstance(columns, Mapping):
-            raise DomainError(
-                f"columns must be a mapping from name to codes or a data frame, not a {type(columns).__name__}"
-            )
-        names = columns
-    return list(names)
+    if isinstance(columns, Mapping):
+        return list(columns)
+    # pyarrow has column_names; pandas and polars have columns. Asked of the type: a frame may have a column so called.
+    for attribute in ("column_names", "columns"):
+        if hasattr(type(columns), attribute):
+            return list(getattr(columns, attribute))
+    raise DomainError(f"columns must be a mapping from name to codes or a data frame, not a {type(columns).__name__}")
 
 
 def _check_names(names: list[str], domain: Domain) -> None:
@@ -125,23 +129,27 @@ def _check_names(names: list[str], domain: Domain) -> None:
 
 
 def _codes(name: str, column: object, cardinality: int) -> Codes:
-    given = np.ma.asanyarray(column) if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
-    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+    if np.ma.is_masked(column):
         raise DomainError(f"column {name!r} has masked values; give missing values a code of their own")
-    codes = np.asarray(given)
+    try:
+        codes = np.asarray(column)
+    except (TypeError, ValueError):
+        # numpy's own message tells the number of rows, which is private.
+        raise DomainError(f"column {name!r} is not an array of codes; give one integer for each row") from None
     if codes.ndim != 1:
         raise DomainError(f"column {name!r} has {codes.ndim} dimensions; a column of codes has one")
     if codes.size == 0:
         codes = codes.astype(np.uint8)
     if codes.dtype.kind not in "uib":
         raise DomainError(
-            f"column {name!r} has dtype {codes.dtype}; codes are integers 0..{cardinality - 1}. "
+            f"column {name!r} holds {_KINDS.get(codes.dtype.kind, 'objects')}; codes are integers "
+            f"0..{cardinality - 1}. "
             "Encode its values first (a column with missing values may arrive as float or object)"
         )
     dtype = code_dtype(cardinality)
     cannot_overflow = codes.dtype == dtype and cardinality > np.iinfo(dtype).max
     if codes.size and not cannot_overflow and (codes.max() >= cardinality or codes.min() < 0):
         raise DomainError(f"column {name!r} has a code outside its domain 0..{cardinality - 1}")
-    checked = np.ascontiguousarray(codes, dtype=dtype).view()
+    checked = np.require(codes, dtype, ["C", "A"]).view()
     checked.flags.writeable = False
     return checked

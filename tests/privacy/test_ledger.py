@@ -2,14 +2,16 @@ import contextlib
 import copy
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chicle import ArtefactError, Budget, BudgetExceeded, Ledger, PrivacyError
+from chicle import ArtefactError, Budget, BudgetExceeded, ChicleError, Ledger, PrivacyError
 from chicle.privacy import (
     ExponentialEvent,
     GaussianEvent,
@@ -56,6 +58,8 @@ class TestBudget:
             ({"epsilon": 1, "delta": 0}, "delta must lie between 0 and 1"),
             ({"epsilon": 1, "delta": 1}, "delta must lie between 0 and 1"),
             ({"rho": 0}, "rho must be finite"),
+            ({"rho": "1"}, "rho must be a number"),
+            ({"rho": 10**400}, "rho must be a number that a float can hold"),
             ({"mu": math.inf}, "mu must be finite"),
             ({"rho": 1, "accounting": "gdp"}, "accounted in 'zcdp'"),
             ({"epsilon": 1, "delta": 1e-9, "accounting": "rdp"}, "accounting must be one of"),
@@ -83,6 +87,16 @@ class TestCosts:
         cost = event(sigma, k).rho("gdp")
         assert exact <= Fraction(cost) <= exact * (1 + Fraction(1, 10**14))
 
+    @pytest.mark.parametrize("kind", [np.float16, np.float32, np.int64])
+    def test_the_type_of_a_number_does_not_matter(self, kind: Any) -> None:
+        sigma = kind(3.3)
+        ledger = Ledger(Budget(epsilon=kind(1), delta=1e-9, accounting="zcdp-basic"))
+        assert type(calibrate(kind(1), l2_sensitivity=kind(2))) is float
+        cost = event(sigma, kind(3)).rho("gdp")
+        assert Fraction(9) / (2 * Fraction(float(sigma)) ** 2) <= Fraction(cost)
+        ledger.debit([event(kind(100), kind(1))])
+        assert Ledger.from_json(ledger.to_json()).events == ledger.events
+
     def test_pure_events_cost_more_in_gaussian_dp(self) -> None:
         draw = LaplaceEvent(purpose="scores", l1_sensitivity=2, scale=4.0, values=3)
         assert draw.epsilon == pytest.approx(0.5)
@@ -99,6 +113,11 @@ class TestCosts:
             lambda: event(0.0),
             lambda: event(math.nan),
             lambda: event(1.0, 0),
+            lambda: event(1.0, 0.5),
+            lambda: event(1.0, 10**400),
+            lambda: GaussianEvent(purpose=5, l2_sensitivity=1, sigma=1.0, values=1),  # type: ignore[arg-type]
+            lambda: GaussianEvent(purpose="", clique="abc", l2_sensitivity=1, sigma=1.0, values=1),  # type: ignore[arg-type]
+            lambda: GaussianEvent(purpose="", l2_sensitivity=1, sigma=1.0, values=-1),
             lambda: event(1.0, math.inf),
             lambda: LaplaceEvent(purpose="", l1_sensitivity=-1, scale=1.0, values=1),
             lambda: LaplaceEvent(purpose="", l1_sensitivity=1, scale=1e-9, values=1),
@@ -106,7 +125,7 @@ class TestCosts:
         ],
     )
     def test_impossible_events_are_refused(self, make: Any) -> None:
-        with pytest.raises(PrivacyError):
+        with pytest.raises(ChicleError):
             make()
 
 
@@ -120,6 +139,50 @@ class TestLedger:
         assert ledger.events == (event(1.0),), "all or none"
         ledger.debit([event(2.0)])
         assert ledger.remaining == pytest.approx(1 - 0.5 - 0.125)
+
+    def test_an_iterator_is_recorded_too(self) -> None:
+        ledger = Ledger(Budget(rho=1.0))
+        ledger.debit(event(sigma) for sigma in (2.0, 3.0))
+        assert len(ledger.events) == 2
+
+    @pytest.mark.parametrize("cost", [-5.0, 0.0, math.nan, math.inf])
+    def test_forged_events_are_refused(self, cost: float) -> None:
+        class Forged(GaussianEvent):
+            def rho(self, how: Any) -> float:  # noqa: ARG002
+                return cost
+
+        ledger = Ledger(Budget(rho=1.0))
+        with pytest.raises(PrivacyError, match="Forged"):
+            ledger.debit([Forged(purpose="", l2_sensitivity=1, sigma=1.0, values=1)])
+        assert ledger.remaining == pytest.approx(1)
+
+    def test_the_budget_cannot_be_changed_afterwards(self) -> None:
+        budget = Budget(epsilon=1, delta=1e-9)
+        assert hash(budget) == hash(Budget(epsilon=1, delta=1e-9))
+        with pytest.raises(AttributeError):
+            budget.rho = 5.0  # type: ignore[misc]
+        budget.promise()["epsilon"] = 50
+        assert budget.promise()["epsilon"] == 1
+        ledger = Ledger(budget)
+        budget.__init__(rho=99.0)  # type: ignore[misc]
+        with pytest.raises(BudgetExceeded):
+            ledger.debit([event(1.0)])
+        with pytest.raises(PrivacyError, match="Budget, not a float"):
+            Ledger(1.0)  # type: ignore[arg-type]
+
+    def test_threads_cannot_overspend_together(self) -> None:
+        ledger = Ledger(Budget(rho=1.0))
+
+        def spend(_: int) -> int:
+            with contextlib.suppress(BudgetExceeded):
+                ledger.debit([event(5.0)])
+                return 1
+            return 0
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(spend, range(200))) == 49
+        assert len(ledger.events) == 49
+        assert ledger.spent <= 1
 
     @given(st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=60), st.integers(1, 9))
     def test_parts_of_a_budget_can_all_be_spent(self, parts: list[float], k: int) -> None:
@@ -174,6 +237,13 @@ class TestLedger:
             lambda data: data.update(private="yes"),
             lambda data: data["budget"].update(epsilon=-1),
             lambda data: data["budget"].update(rho=1),
+            lambda data: data.update(format=2),
+            lambda data: data.pop("format"),
+            lambda data: data["events"][0].update(l2_sensitivity=1e300),
+            lambda data: data["events"][0].update(l2_sensitivity=10**400),
+            lambda data: data["events"][0].update(purpose=5),
+            lambda data: data["events"][0].update(values="q"),
+            lambda data: data["events"][0].update(clique="abc"),
             lambda data: data["events"][0].update(kind="secret"),
             lambda data: data["events"][0].update(sigma=0),
             lambda data: data["events"][0].update(sigma="5"),
@@ -214,6 +284,11 @@ class TestLedger:
         assert "NOT PRIVATE" in repr(ledger)
         assert not Ledger.from_json(ledger.to_json()).private
 
+        class Disguised(TestNoise):
+            private = True
+
+        assert not Ledger(Budget(rho=1), noise=Disguised(1)).private
+
 
 class TestReleases:
     def test_noise_is_drawn_only_after_the_debit(self) -> None:
@@ -221,7 +296,8 @@ class TestReleases:
             def rounded_gaussian(self, *_: Any) -> Any:
                 raise AssertionError("noise was drawn")
 
-            discrete_laplace = rounded_gaussian
+            def discrete_laplace(self, *_: Any) -> Any:
+                raise AssertionError("noise was drawn")
 
         ledger = Ledger(Budget(rho=0.1), noise=Untouchable(0))
         with pytest.raises(BudgetExceeded):
@@ -245,9 +321,9 @@ class TestReleases:
         assert [e.kind for e in ledger.events] == ["gaussian", "laplace"]
         assert [e.values for e in ledger.events] == [4, 4]
 
-    @pytest.mark.parametrize("values", [[0.5], ["a"], [True], [None]])
+    @pytest.mark.parametrize("values", [[0.5], ["a"], [True], [None], np.array([2**63], dtype=np.uint64)])
     def test_only_integers_are_released(self, values: Any) -> None:
         ledger = Ledger(Budget(rho=10))
-        with pytest.raises(PrivacyError, match="exact noise is for integers"):
+        with pytest.raises(PrivacyError, match=r"exact noise is for integers|beyond 2"):
             gaussian(values, l2_sensitivity=1, sigma=2.0, ledger=ledger)
         assert ledger.events == ()

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,41 @@ def test_a_huge_table_is_refused_with_its_size() -> None:
         chicle.count(table, [("a",), ("b",)], memory_limit=600_000)
 
 
-@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
+def test_cliques_may_be_any_iterable_and_none_is_fine() -> None:
+    table = Records({"a": [0], "b": [2]}, {"a": 2, "b": 3})
+    assert chicle.count(table, []) == []
+    assert chicle.count(table, (["b"] for _ in range(1)))[0].tolist() == [0, 0, 1]
+    with pytest.raises(DomainError, match="at most 32 axes"):
+        chicle.count(
+            Records({f"a{i}": [0] for i in range(40)}, {f"a{i}": 1 for i in range(40)}), [[f"a{i}" for i in range(40)]]
+        )
+
+
+def test_numpy_numbers_will_do() -> None:
+    table = Records({"a": [0, 1]}, {"a": np.int64(2)})  # type: ignore[dict-item]
+    assert chicle.count(table, [("a",)], threads=np.int64(2), memory_limit=np.int64(1000))[0].tolist() == [1, 1]  # type: ignore[arg-type]
+
+
+def test_a_counter_may_be_shared_by_threads() -> None:
+    census = chicle.datasets.census(300_000, d=6)
+    cliques = chicle.pairs(census.domain)
+    counter, other = Counter(census.domain, cliques, 2), Counter(census.domain, cliques, 2)
+
+    def work(i: int) -> None:
+        if i % 3 == 2:
+            (counter if i % 2 else other).merge(other if i % 2 else counter)
+        (counter if i % 2 else other).update(census)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(12), timeout=120))
+    for a, b in zip(counter.result(), Counter(census.domain, cliques).merge(counter).result(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    before = counter.result()
+    for a, b in zip(before, counter.merge(counter).result(), strict=True):
+        np.testing.assert_array_equal(2 * a, b)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2", 2**64])
 def test_threads_are_a_positive_number(threads: Any) -> None:
     with pytest.raises(ParameterError, match="threads"):
         chicle.count(Records({"a": [0]}, {"a": 2}), [("a",)], threads=threads)

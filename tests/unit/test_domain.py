@@ -6,7 +6,7 @@ from chicle import Domain, DomainError
 
 
 def test_a_domain_is_an_ordered_mapping() -> None:
-    domain = Domain([("sex", 2), ("age", np.int16(100))])
+    domain = Domain([("sex", 2), ("age", np.int16(100))])  # type: ignore[list-item]
     assert list(domain.items()) == [("sex", 2), ("age", 100)]
     assert domain == Domain({"sex": 2, "age": 100})
     assert domain != Domain({"age": 100, "sex": 2})

@@ -1,3 +1,4 @@
+import pickle
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
+import chicle
 from chicle import Domain, DomainError, ParameterError, Records
 from tests.strategies import records
 
@@ -51,9 +53,10 @@ def test_records_are_what_was_put_in(table: Records) -> None:
         ({"a": [0, 3]}, r"column 'a' has a code outside its domain 0\.\.2"),
         ({"a": [0, -1]}, r"column 'a' has a code outside its domain 0\.\.2"),
         ({"a": np.array([0, 255], dtype=np.uint8)}, r"column 'a' has a code outside its domain 0\.\.2"),
-        ({"a": [0.0, 1.0]}, "column 'a' has dtype float64.*integers"),
-        ({"a": ["x", "y"]}, "column 'a' has dtype <U1.*integers"),
-        ({"a": [1, None]}, "column 'a' has dtype object.*integers"),
+        ({"a": [0.0, 1.0]}, "column 'a' holds floats.*integers"),
+        ({"a": ["x", "y"]}, "column .a. holds text.*integers"),
+        ({"a": [[0, 1], [0]]}, "column 'a' is not an array of codes"),
+        ({"a": [1, None]}, "column 'a' holds objects.*integers"),
         ({"a": np.zeros((2, 2), dtype=np.uint8)}, "column 'a' has 2 dimensions"),
         ({"a": np.ma.masked_array([0, 1], mask=[True, False])}, "column 'a' has masked values"),
         ({}, "no column for attribute 'a'"),
@@ -84,6 +87,27 @@ def test_an_unknown_name_is_named() -> None:
         Records(CODES, DOMAIN)["z"]
 
 
+def test_odd_arrays_are_taken() -> None:
+    shifted = np.frombuffer(b"\0" + np.array([299, 0, 5], dtype=np.uint16).tobytes(), dtype=np.uint16, offset=1)
+    swapped = np.array([69_999, 1, 2], dtype=">u4")
+    table = Records({"a": np.array([False, True, True]), "b": shifted, "c": swapped}, DOMAIN)
+    assert {name: table[name].tolist() for name in table} == {**CODES, "a": [0, 1, 1]}
+    chicle.count(table, [("a",), ("b",), ("c",)])
+
+
+def test_pickled_records_stay_read_only() -> None:
+    table = pickle.loads(pickle.dumps(Records(CODES, DOMAIN, max_records_per_person=3)))  # noqa: S301
+    assert table.max_records_per_person == 3
+    assert table["b"].tolist() == CODES["b"]
+    assert not table["b"].flags.writeable
+
+
+def test_a_column_may_be_called_anything() -> None:
+    frame = pd.DataFrame({"column_names": [1, 1], "columns": [0, 1]})
+    table = Records(frame, {"column_names": 2, "columns": 2})
+    assert table["columns"].tolist() == [0, 1]
+
+
 def test_private_values_show_nowhere() -> None:
     secret, rows = 61_357, 4_321
     table = Records({"c": np.full(rows, secret)}, {"c": 70_000})
@@ -93,3 +117,9 @@ def test_private_values_show_nowhere() -> None:
         Records({"c": np.full(rows, secret)}, {"c": 1_000})
     assert str(secret) not in str(refusal.value)
     assert str(rows) not in str(refusal.value)
+    ragged = [[0]] * 4_320 + [[0, 1]]
+    for column in (ragged, ["x" * rows], np.array([b"y" * rows])):
+        with pytest.raises(DomainError) as refusal:
+            Records({"c": column}, {"c": 5})
+        assert str(rows) not in str(refusal.value)
+        assert refusal.value.__suppress_context__ or refusal.value.__context__ is None

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from chicle._checks import integer
 from chicle.domain import Domain
-from chicle.errors import DomainError, ParameterError
+from chicle.errors import DomainError
 from chicle.measure import Measurement, estimate_total
 from chicle.records import Records, code_dtype
 
@@ -36,11 +37,9 @@ def independent(
         Fixes the draw; the noise in the measurements is not touched by it.
     """
     domain = domain if isinstance(domain, Domain) else Domain(domain)
-    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 0):
-        raise ParameterError(f"n must be None or an integer of at least 0, not {n!r}")
     estimate = estimate_total(measurements)
-    size = estimate if n is None else n
-    rng = np.random.default_rng(seed)
+    size = estimate if n is None else integer("n", n, 0)
+    rng = np.random.default_rng(None if seed is None else integer("seed", seed, 0))
     best: dict[str, Measurement] = {}
     for measurement in measurements:
         if len(measurement.clique) == 1:
@@ -69,7 +68,8 @@ def onto_simplex(values: npt.ArrayLike, total: float) -> npt.NDArray[np.float64]
     excess = (np.cumsum(falling) - total) / np.arange(1, flat.size + 1)
     kept = np.flatnonzero(falling > excess)
     shift = excess[kept[-1]] if kept.size else excess[0]
-    return np.maximum(flat - shift, 0.0)
+    nearest: npt.NDArray[np.float64] = np.maximum(flat - shift, 0.0)
+    return nearest
 
 
 def _apportion(expected: npt.NDArray[np.float64], total: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
@@ -79,4 +79,5 @@ def _apportion(expected: npt.NDArray[np.float64], total: int, rng: np.random.Gen
     edges = np.concatenate([[0.0], np.cumsum(expected)])
     marks = np.floor(edges * (total / edges[-1]) + rng.random()).astype(np.int64)
     marks[-1] = marks[0] + total
-    return np.diff(np.minimum(marks, marks[-1]))
+    counts: npt.NDArray[np.int64] = np.diff(np.minimum(marks, marks[-1]))
+    return counts

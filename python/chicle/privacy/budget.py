@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from chicle.errors import PrivacyError
 from chicle.privacy import accounting
@@ -17,7 +17,7 @@ Accounting: TypeAlias = Literal["gdp", "zcdp", "zcdp-basic"]
 _SLACK = 1e-12
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Budget:
     """A privacy promise, in one of three forms: (epsilon, delta), rho of zCDP, or mu of Gaussian DP.
 
@@ -40,14 +40,16 @@ class Budget:
     Examples
     --------
     >>> Budget(epsilon=1, delta=1e-9)
-    Budget(epsilon=1, delta=1e-09, accounting='gdp', rho=0.01656)
-    >>> Budget(epsilon=1, delta=1e-9, accounting="zcdp-basic")
-    Budget(epsilon=1, delta=1e-09, accounting='zcdp-basic', rho=0.01178)
+    Budget(epsilon=1, delta=1e-09, accounting='gdp') of rho 0.01656
+    >>> round(Budget(epsilon=1, delta=1e-9, accounting="zcdp-basic").rho, 5)
+    0.01178
     """
 
-    promise: dict[str, float]
-    accounting: Accounting
+    epsilon: float | None
+    delta: float | None
+    mu: float | None
     rho: float
+    accounting: Accounting
 
     def __init__(
         self,
@@ -59,20 +61,20 @@ class Budget:
         accounting: Accounting | None = None,
     ) -> None:
         given = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-        promise = {name: value for name, value in given.items() if value is not None}
-        forms = {("epsilon", "delta"): "gdp", ("rho",): "zcdp", ("mu",): "gdp"}
-        default = forms.get(tuple(promise))
+        promise = {name: real(name, value) for name, value in given.items() if value is not None}
+        default = _FORMS.get(tuple(promise))
         if default is None:
             named = " and ".join(promise) or "nothing"
             raise PrivacyError(f"a budget is epsilon= with delta=, or rho=, or mu=; this one was given {named}")
         chosen = default if accounting is None else accounting
         if chosen not in get_args(Accounting):
             raise PrivacyError(f"accounting must be one of {get_args(Accounting)}, not {accounting!r}")
-        if epsilon is None and chosen != default:
+        if "epsilon" not in promise and chosen != default:
             raise PrivacyError(f"a budget in {next(iter(promise))} is accounted in {default!r}, not {accounting!r}")
-        object.__setattr__(self, "promise", promise)
-        object.__setattr__(self, "accounting", chosen)
+        for name in ("epsilon", "delta", "mu"):
+            object.__setattr__(self, name, promise.get(name))
         object.__setattr__(self, "rho", _rho(promise, chosen))
+        object.__setattr__(self, "accounting", chosen)
 
     def epsilon_at(self, delta: float, rho: float | None = None) -> float:
         """Return the epsilon at some delta of this budget, or of a part rho of it, rounded up."""
@@ -83,9 +85,29 @@ class Budget:
             return accounting.zcdp_epsilon(rho=rho, delta=delta)
         return accounting.zcdp_basic_epsilon(rho=rho, delta=delta)
 
+    def promise(self) -> dict[str, Any]:
+        """Return the arguments that make this budget."""
+        named = {name: value for name in ("epsilon", "delta", "mu") if (value := getattr(self, name)) is not None}
+        return {**(named or {"rho": self.rho}), "accounting": self.accounting}
+
     def __repr__(self) -> str:
-        promise = "".join(f"{name}={value:g}, " for name, value in self.promise.items() if name != "rho")
-        return f"Budget({promise}accounting={self.accounting!r}, rho={self.rho:.4g})"
+        shown = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v!r}" for k, v in self.promise().items())
+        return f"Budget({', '.join(shown)}) of rho {self.rho:.4g}"
+
+
+_FORMS: dict[tuple[str, ...], Accounting] = {("epsilon", "delta"): "gdp", ("rho",): "zcdp", ("mu",): "gdp"}
+
+
+def _rho(promise: dict[str, float], chosen: Accounting) -> float:
+    if "rho" in promise:
+        return positive("rho", promise["rho"])
+    if "mu" in promise:
+        return _half_square(positive("mu", promise["mu"]))
+    if chosen == "gdp":
+        return _half_square(accounting.gdp_mu(**promise))
+    if chosen == "zcdp":
+        return accounting.zcdp_rho(**promise)
+    return accounting.zcdp_basic_rho(**promise)
 
 
 def calibrate(rho: float | Budget, *, l2_sensitivity: float = 1) -> float:
@@ -96,30 +118,26 @@ def calibrate(rho: float | Budget, *, l2_sensitivity: float = 1) -> float:
     >>> round(calibrate(Budget(epsilon=1, delta=1e-9)), 3)
     5.495
     """
-    rho = rho.rho if isinstance(rho, Budget) else rho
-    if not 0 < rho < math.inf:
-        raise PrivacyError(f"rho must be finite and above 0 to buy a release, not {rho!r}")
-    if not 0 < l2_sensitivity < math.inf:
-        raise PrivacyError(f"l2_sensitivity must be finite and above 0, not {l2_sensitivity!r}")
-    return l2_sensitivity / math.sqrt(2 * rho) * (1 + _SLACK)
+    rho = positive("rho", rho.rho if isinstance(rho, Budget) else rho)
+    return positive("l2_sensitivity", l2_sensitivity) / math.sqrt(2 * rho) * (1 + _SLACK)
 
 
-def _rho(promise: dict[str, float], chosen: Accounting) -> float:
-    if "rho" in promise:
-        rho = promise["rho"]
-        if not 0 < rho < math.inf:
-            raise PrivacyError(f"rho must be finite and above 0, not {rho!r}")
-        return float(rho)
-    if "mu" in promise:
-        mu = promise["mu"]
-        if not 0 < mu < math.inf:
-            raise PrivacyError(f"mu must be finite and above 0, not {mu!r}")
-        return _half_square(mu)
-    if chosen == "gdp":
-        return _half_square(accounting.gdp_mu(**promise))
-    if chosen == "zcdp":
-        return accounting.zcdp_rho(**promise)
-    return accounting.zcdp_basic_rho(**promise)
+def real(name: str, value: object) -> float:
+    """Return a number as a Python float; numpy's will do, text will not."""
+    if isinstance(value, (bool, str, bytes)):
+        raise PrivacyError(f"{name} must be a number, not {value!r}")
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise PrivacyError(f"{name} must be a number that a float can hold, not {value!r}") from None
+
+
+def positive(name: str, value: object) -> float:
+    """Return a number as a Python float, if it is finite and above 0."""
+    number = real(name, value)
+    if not 0 < number < math.inf:
+        raise PrivacyError(f"{name} must be finite and above 0, not {number!r}")
+    return number
 
 
 def _half_square(mu: float) -> float:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, TypeAlias, cast
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 
+from chicle._checks import integer
 from chicle.domain import Clique
-from chicle.errors import ArtefactError, BudgetExceeded, PrivacyError
+from chicle.errors import ArtefactError, BudgetExceeded, ChicleError, PrivacyError
 from chicle.privacy import accounting
-from chicle.privacy.budget import Accounting, Budget
+from chicle.privacy.budget import Accounting, Budget, positive
 from chicle.privacy.noise import SystemNoise, check_scale
 
 __all__ = ["Event", "ExponentialEvent", "GaussianEvent", "LaplaceEvent", "Ledger"]
@@ -25,21 +27,47 @@ __all__ = ["Event", "ExponentialEvent", "GaussianEvent", "LaplaceEvent", "Ledger
 # Costs are a few float operations, each good to half an ulp; this rounds them up by more than all of them together.
 _UP = 1 + 2.0**-50
 
+_FORMAT = 1
+
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianEvent:
-    """A release of integer values with exactly rounded Gaussian noise."""
+class _Release:
+    """What every event tells: what for, of which clique if of any, how many values."""
 
     purpose: str
-    l2_sensitivity: float
-    sigma: float
     values: int
     clique: Clique | None = None
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        set_field = partial(object.__setattr__, self)
+        if not isinstance(self.purpose, str):
+            raise PrivacyError("an event's purpose is a text")
+        set_field("values", integer("values", self.values, 0))
+        if self.clique is not None:
+            if isinstance(self.clique, str) or not all(isinstance(name, str) for name in self.clique):
+                raise PrivacyError("an event's clique is a tuple of attribute names")
+            set_field("clique", tuple(self.clique))
+        # Numbers become Python floats, so that costs are computed in double precision whatever was given.
+        for name in _NUMBERS & {field.name for field in fields(self)}:
+            set_field(name, positive(name, getattr(self, name)))
+
+
+_NUMBERS = {"epsilon", "l1_sensitivity", "l2_sensitivity", "scale", "sigma"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianEvent(_Release):
+    """A release of integer values with exactly rounded Gaussian noise."""
+
+    l2_sensitivity: float
+    sigma: float
     kind: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_scale("sigma", self.sigma)
-        _positive("l2_sensitivity", self.l2_sensitivity)
+        _at_least_1("l2_sensitivity", self.l2_sensitivity)
 
     @property
     def noise(self) -> str:
@@ -52,19 +80,17 @@ class GaussianEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceEvent:
+class LaplaceEvent(_Release):
     """A release of integer values with exact discrete Laplace noise, which is epsilon-DP."""
 
-    purpose: str
     l1_sensitivity: float
     scale: float
-    values: int
-    clique: Clique | None = None
     kind: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_scale("scale", self.scale)
-        _positive("l1_sensitivity", self.l1_sensitivity)
+        _at_least_1("l1_sensitivity", self.l1_sensitivity)
 
     @property
     def noise(self) -> str:
@@ -82,17 +108,11 @@ class LaplaceEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExponentialEvent:
-    """A choice by the exponential mechanism at epsilon."""
+class ExponentialEvent(_Release):
+    """A choice by the exponential mechanism at epsilon, among that many values."""
 
-    purpose: str
     epsilon: float
-    values: int
-    clique: Clique | None = None
     kind: ClassVar[str] = "exponential"
-
-    def __post_init__(self) -> None:
-        _positive("epsilon", self.epsilon)
 
     @property
     def noise(self) -> str:
@@ -105,6 +125,7 @@ class ExponentialEvent:
 
 
 Event: TypeAlias = GaussianEvent | LaplaceEvent | ExponentialEvent
+_KINDS: dict[str, type[Event]] = {kind.kind: kind for kind in (GaussianEvent, LaplaceEvent, ExponentialEvent)}
 
 
 class Ledger:
@@ -128,11 +149,14 @@ class Ledger:
     """
 
     def __init__(self, budget: Budget, *, noise: SystemNoise | None = None) -> None:
+        if not isinstance(budget, Budget):
+            raise PrivacyError(f"a ledger is opened with a chicle.Budget, not a {type(budget).__name__}")
         self._budget = budget
+        self._limit = budget.rho
         self._noise = SystemNoise() if noise is None else noise
-        self._events: list[Event] = []
-        self._costs: list[float] = []
-        self._private = self._noise.private
+        # Only the one class whose noise is secure counts as private; whatever else is passed does not.
+        self._private = type(self._noise) is SystemNoise
+        self._entries: list[tuple[Event, float]] = []
         self._lock = threading.Lock()
 
     @property
@@ -143,7 +167,7 @@ class Ledger:
     @property
     def events(self) -> tuple[Event, ...]:
         """What was released, in order."""
-        return tuple(self._events)
+        return tuple(event for event, _ in self._entries)
 
     @property
     def noise(self) -> SystemNoise:
@@ -158,57 +182,60 @@ class Ledger:
     @property
     def spent(self) -> float:
         """The rho of all events, rounded up."""
-        return _total(self._costs)
+        return _total(cost for _, cost in self._entries)
 
     @property
     def remaining(self) -> float:
         """The rho that is left, rounded down."""
-        return max(0.0, math.nextafter(self._budget.rho - self.spent, -math.inf))
+        return max(0.0, math.nextafter(self._limit - self.spent, -math.inf))
 
-    def check(self, events: Sequence[Event]) -> None:
+    def check(self, events: Iterable[Event]) -> None:
         """Raise `BudgetExceeded` unless these events can be paid for together."""
-        costs = self._price(events)
-        if _total([*self._costs, *costs]) > self._budget.rho:
-            raise BudgetExceeded(
-                f"this release costs rho {_total(costs):.6g}, but of {self._budget.rho:.6g} only {self.remaining:.6g} "
-                "is left. Release less, or with a larger sigma; nothing was spent"
-            )
+        self._affordable(events)
 
-    def debit(self, events: Sequence[Event]) -> None:
+    def debit(self, events: Iterable[Event]) -> None:
         """Record events, all or none, if they can be paid for; the noise is drawn after this."""
         with self._lock:
-            self.check(events)
-            self._events.extend(events)
-            self._costs.extend(self._price(events))
+            self._entries.extend(self._affordable(events))
+
+    def _affordable(self, events: Iterable[Event]) -> list[tuple[Event, float]]:
+        priced = [(event, _price(event, self._budget.accounting)) for event in events]
+        total = _total(cost for _, cost in (*self._entries, *priced))
+        if not total <= self._limit:
+            raise BudgetExceeded(
+                f"this release costs rho {_total(cost for _, cost in priced):.6g}, but of {self._limit:.6g} only "
+                f"{self.remaining:.6g} is left. Release less, or with a larger sigma; nothing was spent"
+            )
+        return priced
 
     def epsilon(self, delta: float | None = None) -> float:
         """Return the epsilon spent so far at some delta, by default the budget's own, rounded up."""
+        delta = self._budget.delta if delta is None else delta
         if delta is None:
-            if "delta" not in self._budget.promise:
-                raise PrivacyError("this budget names no delta; say at which delta epsilon is wanted")
-            delta = self._budget.promise["delta"]
+            raise PrivacyError("this budget names no delta; say at which delta epsilon is wanted")
         return self._budget.epsilon_at(delta, self.spent)
 
     def to_json(self) -> str:
-        """Return the whole ledger as JSON."""
-        events = [{"kind": event.kind, **asdict(event)} for event in self._events]
-        budget = {**self._budget.promise, "accounting": self._budget.accounting}
-        return json.dumps({"budget": budget, "private": self._private, "events": events}, indent=1)
+        """Return the whole ledger as JSON. A ledger loaded from it replaces this one: only one may go on spending."""
+        events = [{"kind": event.kind, **asdict(event)} for event in self.events]
+        return json.dumps(
+            {"format": _FORMAT, "budget": self._budget.promise(), "private": self._private, "events": events}, indent=1
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Ledger:
         """Return a ledger from what `to_json` wrote; further releases go on from what was spent."""
         try:
             data = json.loads(text)
+            if data["format"] != _FORMAT:
+                raise ArtefactError(f"its format is {data['format']!r}, this version reads {_FORMAT}")
             ledger = cls(Budget(**data["budget"]))
-            events = [_event(entry) for entry in data["events"]]
-            private = data["private"]
-            if not isinstance(private, bool):
-                raise ArtefactError("the field 'private' is not true or false")  # noqa: TRY301
-            ledger.debit(events)
-        except (ArtefactError, KeyError, PrivacyError, TypeError, ValueError) as error:
+            if not isinstance(data["private"], bool):
+                raise ArtefactError("the field 'private' is not true or false")
+            ledger.debit([_event(entry) for entry in data["events"]])
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError, ChicleError) as error:
             raise ArtefactError(f"this is not a ledger written by chicle: {error}") from error
-        ledger._private = private
+        ledger._private = data["private"]
         return ledger
 
     def __copy__(self) -> Ledger:
@@ -219,22 +246,29 @@ class Ledger:
         return self
 
     def __repr__(self) -> str:
-        lines = _table(self._events, self._costs, self._budget.rho)
-        line = f"spent rho {self.spent:.4g} of {self._budget.rho:.4g}"
-        if "delta" in self._budget.promise:
-            promise = self._budget.promise
-            line += f", which is epsilon {self.epsilon():.4g} of {promise['epsilon']:g} at delta {promise['delta']:g}"
-        lines.append(f"{line} (accounting: {self._budget.accounting})")
+        budget = self._budget
+        lines = _table(self._entries, self._limit)
+        line = f"spent rho {self.spent:.4g} of {self._limit:.4g}"
+        if budget.delta is not None:
+            line += f", which is epsilon {self.epsilon():.4g} of {budget.epsilon:g} at delta {budget.delta:g}"
+        lines.append(f"{line} (accounting: {budget.accounting})")
         if not self._private:
             lines.append("NOT PRIVATE: made with test noise")
         return "\n".join(lines)
 
-    def _price(self, events: Sequence[Event]) -> list[float]:
-        return [event.rho(self._budget.accounting) for event in events]
+
+def _price(event: Event, how: Accounting) -> float:
+    if type(event) not in _KINDS.values():
+        raise PrivacyError(f"a ledger records events of chicle.privacy, not a {type(event).__name__}")
+    cost = event.rho(how)
+    if not 0 < cost < math.inf:
+        raise PrivacyError("this event costs nothing or more than any budget; check its sensitivity and its noise")
+    return cost
 
 
-def _total(costs: Sequence[float]) -> float:
-    return math.nextafter(math.fsum(costs), math.inf) if costs else 0.0
+def _total(costs: Iterable[float]) -> float:
+    total = math.fsum(costs)
+    return math.nextafter(total, math.inf) if total else 0.0
 
 
 def _pure_rho(epsilon: float, how: Accounting, share: float) -> float:
@@ -243,27 +277,24 @@ def _pure_rho(epsilon: float, how: Accounting, share: float) -> float:
     return share * epsilon**2 / 2 * _UP
 
 
-def _positive(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise PrivacyError(f"{name} must be finite and above 0, not {value!r}")
+def _at_least_1(name: str, sensitivity: float) -> None:
+    if sensitivity < 1:
+        raise PrivacyError(f"{name} is {sensitivity!r}; integers move by at least 1 when they move at all")
 
 
 def _event(entry: dict[str, Any]) -> Event:
-    kinds = {kind.kind: kind for kind in (GaussianEvent, LaplaceEvent, ExponentialEvent)}
     values = dict(entry)
-    kind = kinds[values.pop("kind")]
+    kind = _KINDS[values.pop("kind")]
     if set(values) != {field.name for field in fields(kind)}:
         raise ArtefactError(f"an event of kind {kind.kind!r} has other fields than it should")
-    if values["clique"] is not None:
-        values["clique"] = tuple(values["clique"])
-    return cast("Event", kind(**values))
+    return kind(**values)
 
 
-def _table(events: Sequence[Event], costs: Sequence[float], total: float) -> list[str]:
-    if not events:
+def _table(entries: Sequence[tuple[Event, float]], total: float) -> list[str]:
+    if not entries:
         return []
     rows = [("release", "of", "values", "sensitivity", "noise", "rho", "share")]
-    for event, cost in zip(events, costs, strict=True):
+    for event, cost in entries:
         sensitivity = getattr(event, "l2_sensitivity", getattr(event, "l1_sensitivity", None))
         rows.append(
             (

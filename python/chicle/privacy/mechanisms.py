@@ -62,6 +62,8 @@ def release_gaussian(
     values: Sequence[npt.NDArray[np.int64]], events: Sequence[GaussianEvent], ledger: Ledger
 ) -> list[npt.NDArray[np.int64]]:
     """Release several arrays, each as its event says, paid for together and drawn in one go."""
+    if [array.size for array in values] != [event.values for event in events]:
+        raise PrivacyError("each array needs an event that tells its size")
     ledger.debit(events)
     noise = ledger.noise.rounded_gaussian([event.sigma for event in events], [array.size for array in values])
     ends = np.cumsum([array.size for array in values])
@@ -76,4 +78,6 @@ def _integers(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
             f"values have dtype {array.dtype}; exact noise is for integers. Round them, or count in smaller units, "
             "before stating their sensitivity"
         )
+    if array.size and (int(array.max()) >= 2**62 or int(array.min()) <= -(2**62)):
+        raise PrivacyError("values reach beyond 2^62; noise could overflow")
     return array.astype(np.int64)

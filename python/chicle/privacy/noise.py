@@ -6,16 +6,18 @@ protects nobody. `TestNoise` is a repeatable stand-in for tests; a ledger that u
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
-from chicle.errors import ParameterError, PrivacyError
+from chicle._checks import integer, threads_or_all
+from chicle.errors import PrivacyError
+from chicle.privacy.budget import real
 
 __all__ = ["MAX_SCALE", "MIN_SCALE", "TestNoise", "discrete_laplace", "rounded_gaussian"]
 
@@ -23,7 +25,9 @@ MIN_SCALE: float = _core.MIN_SCALE
 MAX_SCALE: float = _core.MAX_SCALE
 
 
-def rounded_gaussian(sigma: float, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+def rounded_gaussian(
+    sigma: float, size: SupportsIndex | tuple[SupportsIndex, ...], *, threads: int | None = None
+) -> npt.NDArray[np.int64]:
     """Draw ``round(sigma * z)`` for independent standard normal deviates ``z``, exactly.
 
     An integer count plus this noise is the rounded true Gaussian mechanism, so exact Gaussian-DP accounting holds.
@@ -34,12 +38,18 @@ def rounded_gaussian(sigma: float, size: int | tuple[int, ...]) -> npt.NDArray[n
         Standard deviation before rounding, from about 1e-3 to 1e12, taken as the exact binary number it is.
     size
         Number of draws, or the shape of the array of them.
+    threads
+        How many threads to use; all there are, if ``None``.
     """
     shape = _shape(size)
-    return _core.rounded_gaussian([check_scale("sigma", sigma)], [prod(shape)]).reshape(shape)
+    return _core.rounded_gaussian([check_scale("sigma", sigma)], [_size(shape)], None, threads_or_all(threads)).reshape(
+        shape
+    )
 
 
-def discrete_laplace(scale: float, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+def discrete_laplace(
+    scale: float, size: SupportsIndex | tuple[SupportsIndex, ...], *, threads: int | None = None
+) -> npt.NDArray[np.int64]:
     """Draw integers ``y`` with probability proportional to ``exp(-|y| / scale)``, exactly.
 
     Parameters
@@ -48,15 +58,17 @@ def discrete_laplace(scale: float, size: int | tuple[int, ...]) -> npt.NDArray[n
         From about 1e-3 to 1e12, taken as the exact binary number it is.
     size
         Number of draws, or the shape of the array of them.
+    threads
+        How many threads to use; all there are, if ``None``.
     """
     shape = _shape(size)
-    return _core.discrete_laplace([check_scale("scale", scale)], [prod(shape)]).reshape(shape)
+    return _core.discrete_laplace([check_scale("scale", scale)], [_size(shape)], None, threads_or_all(threads)).reshape(
+        shape
+    )
 
 
 class SystemNoise:
     """Noise for releases: a vector of several scales in one call."""
-
-    private = True
 
     def rounded_gaussian(self, sigmas: Sequence[float], sizes: Sequence[int]) -> npt.NDArray[np.int64]:
         """Draw ``sizes[i]`` numbers of ``sigmas[i]``, one after another."""
@@ -77,7 +89,6 @@ class TestNoise(SystemNoise):
     __test__ = False  # pytest: this is no test class
 
     seed: int
-    private = False
 
     def _next_seed(self) -> int:
         seed = self.seed
@@ -87,13 +98,16 @@ class TestNoise(SystemNoise):
 
 def check_scale(name: str, scale: float) -> float:
     """Return a scale that the samplers take."""
-    if not MIN_SCALE <= scale <= MAX_SCALE:
-        raise PrivacyError(f"{name} must lie between {MIN_SCALE:.3g} and {MAX_SCALE:.3g}, not {scale!r}")
-    return float(scale)
+    number = real(name, scale)
+    if not MIN_SCALE <= number <= MAX_SCALE:
+        raise PrivacyError(f"{name} must lie between {MIN_SCALE:.3g} and {MAX_SCALE:.3g}, not {number!r}")
+    return number
 
 
-def _shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
-    shape = tuple(map(operator.index, size)) if isinstance(size, tuple) else (operator.index(size),)
-    if any(length < 0 for length in shape):
-        raise ParameterError(f"a size must not be negative, not {size!r}")
-    return shape
+def _shape(size: SupportsIndex | tuple[SupportsIndex, ...]) -> tuple[int, ...]:
+    lengths = size if isinstance(size, tuple) else (size,)
+    return tuple(integer("size", length, 0) for length in lengths)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    return integer("the product of size", prod(shape), 0, 2**48)

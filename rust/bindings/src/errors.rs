@@ -4,8 +4,10 @@ use chicle_core::Error;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError};
 use pyo3::{PyErr, import_exception};
 
+import_exception!(chicle.errors, ChicleError);
 import_exception!(chicle.errors, DomainError);
 import_exception!(chicle.errors, InfeasibleError);
+import_exception!(chicle.errors, ParameterError);
 import_exception!(chicle.errors, PrivacyError);
 
 /// The names of attributes, and the cliques asked for as positions among them.
@@ -40,11 +42,14 @@ impl Names<'_> {
             )),
             Error::TableTooLarge { clique, cells, bytes, limit } => InfeasibleError::new_err(format!(
                 "clique {}: its table of {cells} cells takes the counts to {bytes} bytes, above the limit of {limit}. \
-                 Ask for fewer or smaller cliques, or raise memory_limit (a table has at most 2^32 cells)",
+                 Ask for fewer or smaller cliques, or raise memory_limit (a table has fewer than 2^32 cells)",
                 self.clique(clique)
             )),
             Error::CounterMismatch => DomainError::new_err(error.to_string()),
-            Error::InvalidParameter(rule) => PrivacyError::new_err(rule),
+            Error::CounterIncomplete => ChicleError::new_err(error.to_string()),
+            Error::ScaleOutOfRange { .. } => PrivacyError::new_err(error.to_string()),
+            Error::NoThreads { .. } => ParameterError::new_err(error.to_string()),
+            Error::OutOfMemory { .. } => InfeasibleError::new_err(format!("{error}; ask for less")),
             Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
             Error::Entropy(_) => PyOSError::new_err(error.to_string()),
         }

@@ -3,6 +3,7 @@
 use std::num::NonZero;
 
 use chicle_core::noise::{DiscreteLaplace, Entropy, RoundedGaussian, Sampler, fill};
+use chicle_core::parallel::zeros;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -18,7 +19,7 @@ fn draw<'py, S: Sampler>(
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let entropy = test_seed.map_or(Entropy::OperatingSystem, Entropy::TestOnly);
     let noise = enter(py, threads, &Names::default(), |cancel| {
-        let mut noise = vec![0; sizes.iter().sum()];
+        let mut noise = zeros(sizes.iter().sum())?;
         fill::<S>(scales, sizes, entropy, &mut noise, cancel)?;
         Ok(noise)
     })?;

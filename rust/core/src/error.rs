@@ -15,14 +15,10 @@ pub enum Error {
         cardinality: u32,
     },
     /// Columns that should describe the same records differ in length.
-    #[error("attribute {attribute}: {found} codes where the first attribute has {expected}")]
+    #[error("attribute {attribute}: another number of codes than the first attribute has")]
     UnequalLengths {
         /// Position of the attribute in the domain.
         attribute: usize,
-        /// Length of this column.
-        found: usize,
-        /// Length of the first column.
-        expected: usize,
     },
     /// A column's type is not the smallest that holds its attribute's codes.
     #[error("attribute {attribute}: codes of {found} bytes where its cardinality takes {expected}")]
@@ -46,12 +42,34 @@ pub enum Error {
         /// The limit that was given.
         limit: u64,
     },
-    /// A parameter is outside the range its kernel is exact in.
-    #[error("{0}")]
-    InvalidParameter(String),
+    /// A noise scale is outside the range that the samplers are exact in.
+    #[error("a noise scale must lie in {least}..={most}")]
+    ScaleOutOfRange {
+        /// The smallest scale.
+        least: &'static str,
+        /// The largest scale.
+        most: &'static str,
+    },
+    /// The system refuses to start that many threads.
+    #[error("cannot start {threads} threads: {reason}")]
+    NoThreads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system says.
+        reason: String,
+    },
+    /// There is not that much memory.
+    #[error("{bytes} bytes of memory are not to be had")]
+    OutOfMemory {
+        /// How much was asked for.
+        bytes: usize,
+    },
     /// Two streaming counters that do not count the same cliques over the same domain.
     #[error("only counters over the same domain and cliques can be merged")]
     CounterMismatch,
+    /// A counter whose last pass was interrupted: some of its counts are missing.
+    #[error("an interrupted pass left this counter incomplete; start a new one")]
+    CounterIncomplete,
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,

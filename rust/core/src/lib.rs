@@ -4,6 +4,9 @@
 //! attributes maps to cells by a [`layout`], marginals are counted by [`count`], exact noise is drawn by [`noise`] and
 //! nowhere else, and [`census`] simulates a population to try all this on. [`parallel`] holds what they share.
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("chicle counts in 64-bit sizes");
+
 pub mod census;
 pub mod count;
 pub mod error;

@@ -1,4 +1,4 @@
-//! What the parallel kernels share: thread pools, and a way to be told to stop.
+//! What the kernels share: thread pools, a way to be told to stop, and large allocations that may fail.
 //!
 //! Kernels use rayon's parallel iterators and are started inside a pool of the size the caller asked for. Results never
 //! depend on that size: counts are integers, and random streams belong to chunks, not to threads.
@@ -11,6 +11,9 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Error, Result};
+
+/// Requests above this many bytes are tried out before they are made.
+const ASK_FIRST: usize = 1 << 24;
 
 /// A flag that asks a kernel to stop; kernels look at it every few milliseconds.
 #[derive(Debug, Default)]
@@ -37,6 +40,19 @@ impl Cancel {
     }
 }
 
+/// That many zeros, if there is memory for them: asking first is what keeps a large request from ending the process.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn zeros<T: Clone + Default>(length: usize) -> Result<Vec<T>> {
+    let bytes = length.saturating_mul(size_of::<T>());
+    if bytes > ASK_FIRST {
+        let asked = Vec::<T>::new().try_reserve_exact(length);
+        asked.map_err(|_| Error::OutOfMemory { bytes })?;
+    }
+    Ok(vec![T::default(); length])
+}
+
 /// As many threads as the process may use at once.
 #[must_use]
 pub fn available() -> NonZero<usize> {
@@ -48,7 +64,7 @@ pub fn available() -> NonZero<usize> {
 /// Pools are kept per process: a forked child has none of its parent's threads, and waiting for them would hang.
 ///
 /// # Errors
-/// [`Error::InvalidParameter`] where the system refuses that many threads.
+/// [`Error::NoThreads`].
 pub fn pool(threads: NonZero<usize>) -> Result<Arc<ThreadPool>> {
     type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
     static POOLS: LazyLock<Mutex<Pools>> = LazyLock::new(Mutex::default);
@@ -62,7 +78,7 @@ pub fn pool(threads: NonZero<usize>) -> Result<Arc<ThreadPool>> {
         .num_threads(threads.get())
         .thread_name(|i| format!("chicle-{i}"))
         .build()
-        .map_err(|error| Error::InvalidParameter(format!("cannot start {threads} threads: {error}")))?;
+        .map_err(|error| Error::NoThreads { threads: threads.get(), reason: error.to_string() })?;
     let pool = Arc::new(pool);
     pools.insert(key, Arc::clone(&pool));
     Ok(pool)

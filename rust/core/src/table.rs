@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::parallel::zeros;
 
 /// The codes of one attribute.
 #[derive(Debug, Clone, Copy)]
@@ -80,9 +81,10 @@ impl Column<'_> {
 
     fn max(&self) -> Option<u32> {
         match self {
-            Self::U8(codes) => codes.iter().max().map(|&c| c.into()),
-            Self::U16(codes) => codes.iter().max().map(|&c| c.into()),
-            Self::U32(codes) => codes.iter().max().copied(),
+            // By value: a maximum over references does not vectorise.
+            Self::U8(codes) => codes.iter().copied().max().map(u32::from),
+            Self::U16(codes) => codes.iter().copied().max().map(u32::from),
+            Self::U32(codes) => codes.iter().copied().max(),
         }
     }
 
@@ -121,13 +123,15 @@ pub enum Codes {
 
 impl Codes {
     /// As many zeros as there are records, in the smallest type.
-    #[must_use]
-    pub fn zeros(cardinality: u32, records: usize) -> Self {
-        match Column::width_for(cardinality) {
-            1 => Self::U8(vec![0; records]),
-            2 => Self::U16(vec![0; records]),
-            _ => Self::U32(vec![0; records]),
-        }
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn zeros(cardinality: u32, records: usize) -> Result<Self> {
+        Ok(match Column::width_for(cardinality) {
+            1 => Self::U8(zeros(records)?),
+            2 => Self::U16(zeros(records)?),
+            _ => Self::U32(zeros(records)?),
+        })
     }
 
     /// The codes, to read.
@@ -147,6 +151,15 @@ impl Codes {
             Self::U8(codes) => codes.chunks_mut(length).map(ColumnMut::U8).collect(),
             Self::U16(codes) => codes.chunks_mut(length).map(ColumnMut::U16).collect(),
             Self::U32(codes) => codes.chunks_mut(length).map(ColumnMut::U32).collect(),
+        }
+    }
+
+    /// Forget the codes, but keep their room.
+    pub fn clear(&mut self) {
+        match self {
+            Self::U8(codes) => codes.clear(),
+            Self::U16(codes) => codes.clear(),
+            Self::U32(codes) => codes.clear(),
         }
     }
 
@@ -185,7 +198,7 @@ impl<'a> Table<'a> {
         let records = columns.first().map_or(0, Column::len);
         for (attribute, (column, &cardinality)) in columns.iter().zip(&cardinalities).enumerate() {
             if column.len() != records {
-                return Err(Error::UnequalLengths { attribute, found: column.len(), expected: records });
+                return Err(Error::UnequalLengths { attribute });
             }
             if column.width() != Column::width_for(cardinality) {
                 return Err(Error::WrongWidth {
@@ -201,6 +214,12 @@ impl<'a> Table<'a> {
             return Err(Error::CodeOutOfDomain { attribute, cardinality: cardinalities[attribute] });
         }
         Ok(Self { columns, cardinalities, records })
+    }
+
+    /// A table of codes that were checked before.
+    pub(crate) fn checked_before(columns: Vec<Column<'a>>, cardinalities: Vec<u32>) -> Self {
+        let records = columns.first().map_or(0, Column::len);
+        Self { columns, cardinalities, records }
     }
 
     /// Number of records.
@@ -257,6 +276,6 @@ mod tests {
     #[test]
     fn columns_must_be_equally_long() {
         let bad = Table::new(vec![Column::U8(&[0, 1]), Column::U8(&[0])], vec![2, 2]);
-        assert_eq!(bad.unwrap_err(), Error::UnequalLengths { attribute: 1, found: 1, expected: 2 });
+        assert_eq!(bad.unwrap_err(), Error::UnequalLengths { attribute: 1 });
     }
 }

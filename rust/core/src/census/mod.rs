@@ -83,9 +83,10 @@ pub fn attributes(d: usize) -> Vec<Attribute> {
 /// The first `records` people of the population `seed` with the first `d` attributes, made in parallel.
 ///
 /// # Errors
-/// [`crate::Error::Interrupted`].
+/// [`crate::Error::OutOfMemory`]; [`crate::Error::Interrupted`].
 pub fn generate(records: usize, d: usize, seed: u64, cancel: &Cancel) -> Result<Vec<Codes>> {
-    let mut columns: Vec<Codes> = attributes(d).iter().map(|a| Codes::zeros(a.cardinality, records)).collect();
+    let mut columns: Vec<Codes> =
+        attributes(d).iter().map(|a| Codes::zeros(a.cardinality, records)).collect::<Result<_>>()?;
     let mut rows: Vec<Vec<ColumnMut<'_>>> = Vec::new();
     rows.resize_with(records.div_ceil(CHUNK), Vec::new);
     for column in &mut columns {

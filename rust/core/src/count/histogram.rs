@@ -10,10 +10,13 @@
 //! - **No bounds check, no `unsafe`.** A block of up to 65,536 cells is counted by `u16` cell numbers into an array of
 //!   exactly 65,536 counters, where every index is in bounds by its type; only the block's own cells are cleared.
 //!
-//! Larger blocks use `u32` cell numbers and checked indexing: they wait for memory anyway.
+//! Larger blocks use `u32` cell numbers and checked indexing: they wait for memory anyway. A column that another thread
+//! writes to during the count is miscounted, but can do no other harm.
 //! Cost: O(records * (1 + attributes / 16)) time, O(cells * lanes) memory a thread.
 //! Not done, since the fused index hides its whole cost (2026-11, `benches/kernels.rs`): packing small attributes into
 //! joint columns beforehand, sharing the offset of two attributes between triples.
+
+use std::cell::RefCell;
 
 use crate::parallel::Cancel;
 use crate::table::Column;
@@ -33,8 +36,12 @@ const CHUNK: usize = 2048;
 /// Records between two looks at the cancel flag: a few milliseconds.
 const CANCEL_CHECK: usize = 1 << 22;
 
-/// What a thread reuses between blocks.
-pub struct Scratch {
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// What a thread keeps between blocks: clearing it costs less than asking for it again.
+struct Scratch {
     lanes: Vec<u32>,
     narrow: [u16; CHUNK],
     wide: [u32; CHUNK],
@@ -49,14 +56,7 @@ impl Default for Scratch {
 /// Count `records` records into a new table of `cells` counters; column `a` has stride `strides[a]`.
 ///
 /// Fewer than 2^32 records, or a counter could overflow. Stops early once `cancel` is set; the counts are then useless.
-pub fn count(
-    columns: &[Column<'_>],
-    strides: &[usize],
-    cells: usize,
-    records: usize,
-    scratch: &mut Scratch,
-    cancel: &Cancel,
-) -> Vec<u32> {
+pub fn count(columns: &[Column<'_>], strides: &[usize], cells: usize, records: usize, cancel: &Cancel) -> Vec<u32> {
     debug_assert!(u32::try_from(records).is_ok(), "the caller cuts longer tables");
     if columns.is_empty() {
         #[expect(clippy::cast_possible_truncation, reason = "asserted above")]
@@ -69,11 +69,13 @@ pub fn count(
         }
         let end = records.min(start + CANCEL_CHECK);
         let part: Vec<_> = columns.iter().map(|c| c.slice(start..end)).collect();
-        if cells <= NARROW_CELLS {
-            narrow(&part, strides, &mut table, scratch);
-        } else {
-            wide(&part, strides, &mut table, scratch);
-        }
+        SCRATCH.with_borrow_mut(|scratch| {
+            if cells <= NARROW_CELLS {
+                narrow(&part, strides, &mut table, scratch);
+            } else {
+                wide(&part, strides, &mut table, scratch);
+            }
+        });
     }
     table
 }
@@ -131,7 +133,11 @@ vectorised! {
                 }
             }
             for &number in &*numbers {
-                table[number as usize] += 1;
+                // Out of reach only if somebody writes to a column meanwhile, whose counts are then lost anyway; an
+                // index in a panic's message would be private.
+                if let Some(count) = table.get_mut(number as usize) {
+                    *count += 1;
+                }
             }
         }
     }
@@ -141,7 +147,7 @@ vectorised! {
 #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
 fn add_column<C: Copy + Into<u32>>(codes: &[C], stride: u32, numbers: &mut [u32]) {
     for (number, &code) in numbers.iter_mut().zip(codes) {
-        *number += stride * code.into();
+        *number = number.wrapping_add(stride.wrapping_mul(code.into()));
     }
 }
 

@@ -18,16 +18,15 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::layout;
-use crate::parallel::Cancel;
+use crate::parallel::{self, Cancel};
 use crate::table::{Column, Table};
-use histogram::Scratch;
 use plan::{Block, Plan};
 
 /// Memory that the results of one call may take unless the caller says otherwise: 4 GiB.
 pub const MEMORY_LIMIT: u64 = 4 << 30;
 
-/// Records counted before the `u32` counters of a block are added to the results.
-const MAX_SPAN: usize = 1 << 31;
+/// Records counted before the `u32` counters of a block are added to the results; few in tests, to see it happen.
+const MAX_SPAN: usize = if cfg!(test) { 1 << 17 } else { 1 << 31 };
 
 /// Memory for copies of a block's table when its records are cut between threads.
 const COPIES_BYTES: usize = 16 << 20;
@@ -35,10 +34,11 @@ const COPIES_BYTES: usize = 16 << 20;
 /// Count every clique over the table. Axes are in the order each clique gives its attributes.
 ///
 /// # Errors
-/// [`crate::Error::TableTooLarge`] before anything is counted; [`crate::Error::Interrupted`].
+/// [`crate::Error::TableTooLarge`] before anything is counted; [`crate::Error::OutOfMemory`];
+/// [`crate::Error::Interrupted`].
 pub fn count(table: &Table<'_>, cliques: &[Vec<usize>], memory_limit: u64, cancel: &Cancel) -> Result<Vec<Vec<i64>>> {
     let plan = Plan::new(table.cardinalities(), cliques, table.records(), memory_limit)?;
-    let mut results = Results::new(&plan);
+    let mut results = Results::new(&plan)?;
     results.add(&plan, table, cancel)?;
     Ok(results.into_tables(&plan))
 }
@@ -48,23 +48,20 @@ pub fn count(table: &Table<'_>, cliques: &[Vec<usize>], memory_limit: u64, cance
 struct Results(Vec<Vec<Vec<i64>>>);
 
 impl Results {
-    fn new(plan: &Plan) -> Self {
-        let zeros = |block: &Block| block.margins.iter().map(|m| vec![0; plan.cells[m.clique]]).collect();
-        Self(plan.blocks.iter().map(zeros).collect())
+    fn new(plan: &Plan) -> Result<Self> {
+        let zeros = |block: &Block| block.margins.iter().map(|m| parallel::zeros(plan.cells[m.clique])).collect();
+        plan.blocks.iter().map(zeros).collect::<Result<_>>().map(Self)
     }
 
     /// Add the records of `table`. After an error the counts are useless.
     fn add(&mut self, plan: &Plan, table: &Table<'_>, cancel: &Cancel) -> Result<()> {
         for start in (0..table.records()).step_by(MAX_SPAN) {
             let span = table.slice(start..table.records().min(start + MAX_SPAN));
-            self.0.par_iter_mut().zip(&plan.blocks).with_max_len(1).for_each_init(
-                Scratch::default,
-                |scratch, (tables, block)| {
-                    if !cancel.is_cancelled() {
-                        add_block(tables, block, &span, plan.blocks.len(), scratch, cancel);
-                    }
-                },
-            );
+            self.0.par_iter_mut().zip(&plan.blocks).with_max_len(1).for_each(|(tables, block)| {
+                if !cancel.is_cancelled() {
+                    add_block(tables, block, &span, plan.blocks.len(), cancel);
+                }
+            });
         }
         cancel.check()
     }
@@ -95,27 +92,20 @@ impl Results {
     }
 }
 
-fn add_block(
-    tables: &mut [Vec<i64>],
-    block: &Block,
-    span: &Table<'_>,
-    blocks: usize,
-    scratch: &mut Scratch,
-    cancel: &Cancel,
-) {
+fn add_block(tables: &mut [Vec<i64>], block: &Block, span: &Table<'_>, blocks: usize, cancel: &Cancel) {
     let columns: Vec<Column<'_>> = block.attributes.iter().map(|&a| span.columns()[a]).collect();
     let strides = layout::strides(&block.shape);
     let pieces = pieces(block.cells, span.records(), blocks);
     let counts = if pieces == 1 {
-        histogram::count(&columns, &strides, block.cells, span.records(), scratch, cancel)
+        histogram::count(&columns, &strides, block.cells, span.records(), cancel)
     } else {
         let length = span.records().div_ceil(pieces);
         (0..pieces)
             .into_par_iter()
-            .map_init(Scratch::default, |scratch, piece| {
+            .map(|piece| {
                 let range = (piece * length).min(span.records())..((piece + 1) * length).min(span.records());
                 let columns: Vec<_> = columns.iter().map(|c| c.slice(range.clone())).collect();
-                histogram::count(&columns, &strides, block.cells, range.len(), scratch, cancel)
+                histogram::count(&columns, &strides, block.cells, range.len(), cancel)
             })
             .reduce_with(|mut sums, counts| {
                 sums.iter_mut().zip(&counts).for_each(|(sum, count)| *sum += count);

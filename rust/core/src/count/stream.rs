@@ -13,8 +13,8 @@ use crate::table::Codes;
 /// Memory for gathered batches.
 const GATHERED_BYTES: usize = 32 << 20;
 
-/// Gathering more records than this gains nothing.
-const MAX_GATHERED: usize = 1 << 20;
+/// Gathering more records than this gains nothing; few in tests, to see it happen.
+const MAX_GATHERED: usize = if cfg!(test) { 1 << 11 } else { 1 << 20 };
 
 /// Counts of a list of cliques over all the records seen so far.
 #[derive(Debug, Clone)]
@@ -32,11 +32,11 @@ impl Counter {
     /// # Errors
     /// [`Error::TableTooLarge`] for the clique whose table takes the results over `memory_limit` bytes.
     pub fn new(cardinalities: &[u32], cliques: &[Vec<usize>], memory_limit: u64) -> Result<Self> {
-        let gathered: Vec<_> = cardinalities.iter().map(|&c| Codes::zeros(c, 0)).collect();
+        let gathered: Vec<_> = cardinalities.iter().map(|&c| Codes::zeros(c, 0)).collect::<Result<_>>()?;
         let row: usize = gathered.iter().map(|codes| codes.column().width()).sum();
         let rows_per_pass = (GATHERED_BYTES / row.max(1)).min(MAX_GATHERED);
         let plan = Plan::new(cardinalities, cliques, rows_per_pass, memory_limit)?;
-        Ok(Self { results: Some(Results::new(&plan)), plan, gathered, rows_per_pass })
+        Ok(Self { results: Some(Results::new(&plan)?), plan, gathered, rows_per_pass })
     }
 
     /// Batches are gathered up to this many records before they are counted.
@@ -48,14 +48,15 @@ impl Counter {
     /// Add a batch.
     ///
     /// # Errors
-    /// [`Error::Interrupted`], now or by an earlier call: the counts are then incomplete and the counter is of no use.
+    /// [`Error::Interrupted`]; from then on [`Error::CounterIncomplete`].
     ///
     /// # Panics
     /// If the batch has other attributes than the counter.
     pub fn update(&mut self, batch: &Table<'_>, cancel: &Cancel) -> Result<()> {
         assert_eq!(batch.cardinalities(), self.plan.cardinalities, "a batch over the counter's domain");
         if batch.records() >= self.rows_per_pass {
-            return self.add(batch, cancel);
+            self.results = Some(Self::add(self.results.take(), &self.plan, batch, cancel)?);
+            return Ok(());
         }
         for (codes, column) in self.gathered.iter_mut().zip(batch.columns()) {
             codes.extend(column);
@@ -69,50 +70,51 @@ impl Counter {
     /// Add what another counter has seen.
     ///
     /// # Errors
-    /// [`Error::CounterMismatch`] where it counts something else; [`Error::Interrupted`].
+    /// [`Error::CounterMismatch`] where it counts something else; as [`Counter::update`].
     pub fn merge(&mut self, other: &Self, cancel: &Cancel) -> Result<()> {
         if self.plan.cardinalities != other.plan.cardinalities || self.plan.cliques != other.plan.cliques {
             return Err(Error::CounterMismatch);
         }
-        let theirs = other.results.as_ref().ok_or(Error::Interrupted)?;
-        self.results.as_mut().ok_or(Error::Interrupted)?.merge(theirs);
+        let theirs = other.results.as_ref().ok_or(Error::CounterIncomplete)?;
+        self.results.as_mut().ok_or(Error::CounterIncomplete)?.merge(theirs);
         let columns = other.gathered.iter().map(Codes::column).collect();
-        self.update(&Table::new(columns, other.plan.cardinalities.clone())?, cancel)
+        self.update(&Table::checked_before(columns, other.plan.cardinalities.clone()), cancel)
     }
 
     /// Add counts made elsewhere, one table for each clique.
     ///
     /// # Errors
-    /// [`Error::CounterMismatch`] where a table has another size than its clique; [`Error::Interrupted`].
+    /// [`Error::CounterMismatch`] where a table has another size than its clique; [`Error::CounterIncomplete`].
     pub fn add_tables(&mut self, tables: &[&[i64]]) -> Result<()> {
         if !tables.iter().map(|table| table.len()).eq(self.plan.cells.iter().copied()) {
             return Err(Error::CounterMismatch);
         }
-        self.results.as_mut().ok_or(Error::Interrupted)?.add_tables(&self.plan, tables);
+        self.results.as_mut().ok_or(Error::CounterIncomplete)?.add_tables(&self.plan, tables);
         Ok(())
     }
 
     /// The counts of each clique over all the records so far.
     ///
     /// # Errors
-    /// [`Error::Interrupted`].
+    /// As [`Counter::update`].
     pub fn result(&mut self, cancel: &Cancel) -> Result<Vec<Vec<i64>>> {
         self.flush(cancel)?;
-        let results = self.results.clone().ok_or(Error::Interrupted)?;
+        let results = self.results.clone().ok_or(Error::CounterIncomplete)?;
         Ok(results.into_tables(&self.plan))
     }
 
     fn flush(&mut self, cancel: &Cancel) -> Result<()> {
-        let fresh = self.plan.cardinalities.iter().map(|&c| Codes::zeros(c, 0)).collect();
-        let gathered = std::mem::replace(&mut self.gathered, fresh);
-        let columns = gathered.iter().map(Codes::column).collect();
-        self.add(&Table::new(columns, self.plan.cardinalities.clone())?, cancel)
+        let columns = self.gathered.iter().map(Codes::column).collect();
+        let gathered = Table::checked_before(columns, self.plan.cardinalities.clone());
+        self.results = Some(Self::add(self.results.take(), &self.plan, &gathered, cancel)?);
+        self.gathered.iter_mut().for_each(Codes::clear);
+        Ok(())
     }
 
-    fn add(&mut self, table: &Table<'_>, cancel: &Cancel) -> Result<()> {
-        let mut results = self.results.take().ok_or(Error::Interrupted)?;
-        results.add(&self.plan, table, cancel)?;
-        self.results = Some(results);
-        Ok(())
+    /// Results with a table added; none after an interrupted pass.
+    fn add(results: Option<Results>, plan: &Plan, table: &Table<'_>, cancel: &Cancel) -> Result<Results> {
+        let mut results = results.ok_or(Error::CounterIncomplete)?;
+        results.add(plan, table, cancel)?;
+        Ok(results)
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! A count plus this noise is the rounded true Gaussian mechanism, since the count is an integer: post-processing, so
 //! exact Gaussian-DP accounting holds as it stands.
-//! Cost: about 17 digits and 100 ns a draw.
+//! Cost: about 17 digits and 160 ns a draw.
 
 use super::uniform::{Uniform, falling_run_is_even};
 use super::{Digits, Draw, Dyadic, Sampler};

@@ -109,7 +109,7 @@ pub trait Sampler: Sync + Sized {
     /// A sampler of this scale.
     ///
     /// # Errors
-    /// [`Error::InvalidParameter`] outside [`MIN_SCALE`]..=[`MAX_SCALE`].
+    /// [`Error::ScaleOutOfRange`] outside [`MIN_SCALE`]..=[`MAX_SCALE`].
     fn new(scale: f64) -> Result<Self>;
 
     #[doc(hidden)]
@@ -120,7 +120,7 @@ pub trait Sampler: Sync + Sized {
 /// Fill `noise` with draws: the first `sizes[0]` of scale `scales[0]`, and so on.
 ///
 /// # Errors
-/// [`Error::InvalidParameter`] for a bad scale, before anything is drawn; [`Error::Entropy`]; [`Error::Interrupted`].
+/// [`Error::ScaleOutOfRange`] for a bad scale, before anything is drawn; [`Error::Entropy`]; [`Error::Interrupted`].
 ///
 /// # Panics
 /// If the sizes do not add up to the length of `noise`.
@@ -159,9 +159,7 @@ struct Dyadic {
 impl Dyadic {
     fn new(scale: f64) -> Result<Self> {
         if !(MIN_SCALE..=MAX_SCALE).contains(&scale) {
-            return Err(Error::InvalidParameter(format!(
-                "a noise scale must lie in {MIN_SCALE}..={MAX_SCALE}, not {scale}"
-            )));
+            return Err(Error::ScaleOutOfRange { least: "2^-10", most: "2^40" });
         }
         let bits = scale.to_bits();
         let exponent = u32::try_from(bits >> 52).expect("a positive number");

@@ -1,0 +1,29 @@
+"""Checks of arguments that are no matter of data or privacy."""
+
+from __future__ import annotations
+
+import operator
+
+from chicle.errors import ParameterError
+
+__all__ = ["integer", "threads_or_all"]
+
+_MOST = 2**63 - 1
+
+
+def integer(name: str, value: object, least: int, most: int = _MOST) -> int:
+    """Return an integer argument as an int, if it lies between `least` and `most`; numpy's integers will do."""
+    rule = f"{name} must be an integer of at least {least}"
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ParameterError(f"{rule}, not {value!r}")
+    number = operator.index(value)
+    if number < least:
+        raise ParameterError(f"{rule}, not {number}")
+    if number > most:
+        raise ParameterError(f"{name} must be at most {most}")
+    return number
+
+
+def threads_or_all(threads: object) -> int | None:
+    """Return a number of threads that the kernels take; None stands for all there are."""
+    return None if threads is None else integer("threads", threads, 1, 1024)
