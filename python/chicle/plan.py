@@ -33,7 +33,7 @@ class Plan:
     def to_json(self) -> str:
         """Return the plan as JSON."""
         steps = [asdict(step) for step in self.steps]
-        budget = {**self.budget.promise, "accounting": self.budget.accounting, "rho": self.budget.rho}
+        budget = {**self.budget.promise(), "rho": self.budget.rho}
         return json.dumps({"mechanism": self.mechanism, "budget": budget, "steps": steps}, indent=1)
 
     def __str__(self) -> str:

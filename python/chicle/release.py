@@ -5,13 +5,11 @@ A release holds nothing private: it can be kept, shown and sampled from again an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from chicle.errors import ParameterError
+from chicle._checks import integer
 from chicle.measure import Measurement, estimate_total
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
@@ -52,9 +50,8 @@ class Release:
         self, n: int | None = None, seed: int | None = None, *, trace: list[float] | None = None
     ) -> Any:  # noqa: ANN401 - the kind of table that was fitted
         """Draw a synthetic table: `n` rows, by default as many as the private estimate says."""
-        if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
-            raise ParameterError(f"n must be None or an integer of at least 0, not {n!r}")
-        records = self.generator(self.total if n is None else int(n), seed, [] if trace is None else trace)
+        rows = self.total if n is None else integer("n", n, 0)
+        records = self.generator(rows, seed, [] if trace is None else trace)
         return as_table(records, self.kind)
 
     def __repr__(self) -> str:
@@ -62,8 +59,3 @@ class Release:
         kept = f"{len(self.measurements)} measurements of {cells:,} cells"
         return f"Release of {kept} over {self.schema.domain!r}\n{self.ledger!r}"
 
-
-def split(measurements: Sequence[Measurement]) -> tuple[list[Measurement], list[Measurement]]:
-    """Return the measurements of single attributes, and those of more."""
-    ones = [m for m in measurements if len(m.clique) == 1]
-    return ones, [m for m in measurements if len(m.clique) > 1]

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from chicle._checks import integer
 from chicle.domain import Domain
-from chicle.errors import DomainError, ParameterError, SchemaError
+from chicle.errors import DomainError, SchemaError
 from chicle.records import Records
 
 __all__ = ["Schema"]
@@ -58,11 +59,7 @@ class Schema:
         for name in sorted(named):
             if name not in domain:
                 raise SchemaError(f"ordinal names {name!r}, which is not an attribute of this schema")
-        if isinstance(max_records_per_person, bool) or not isinstance(max_records_per_person, int):
-            raise ParameterError("max_records_per_person must be an integer")
-        if max_records_per_person < 1:
-            raise ParameterError("max_records_per_person must be at least 1")
-        return cls(domain, named, max_records_per_person)
+        return cls(domain, named, integer("max_records_per_person", max_records_per_person, 1, 2**31))
 
     def encode(self, source: Any) -> Records:  # noqa: ANN401 - any data frame, without importing them all
         """Return a source as records over this schema's domain."""
