@@ -65,6 +65,8 @@ def _generate(
 ) -> dict[str, Codes]:
     """Make the columns of one component."""
     leaf = _leaf([target for target in targets if len(target.clique) > 1]) if append else None
+    if leaf is None and len(attributes) == 1 and targets:
+        leaf = min(targets, key=lambda target: target.sigma), attributes
     if leaf is None:
         inner = Domain({name: domain[name] for name in attributes})
         made = kernel(targets, inner, n, int(rng.integers(2**63)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from chicle.compress import compress
@@ -21,7 +22,7 @@ from chicle.privacy.ledger import Ledger
 from chicle.records import Records
 from chicle.release import Release
 from chicle.schema import Schema
-from chicle.select import budget_shares, combine, dense_marg, indif
+from chicle.select import budget_shares, combine, dense_marg, given_cliques, indif
 
 __all__ = ["PrivSyn"]
 
@@ -95,8 +96,8 @@ class PrivSyn(Mechanism):
         self.options = options
 
     def _plan(self, schema: Schema, budget: Budget) -> Plan:
-        first, second, third = self._parts(budget.rho)
         domain, k = schema.domain, schema.max_records_per_person
+        first, second, third = self._parts(budget.rho, domain)
         each = first / len(domain)
         steps = [
             Step(release="1-way", of=name, values=size, rho=each, sigma=calibrate(each, l2_sensitivity=k))
@@ -106,27 +107,19 @@ class PrivSyn(Mechanism):
             pairs = len(domain) * (len(domain) - 1) // 2
             if pairs:
                 steps.append(Step(release="selection", of=f"{pairs:,} pairs", values=pairs, rho=second))
-                steps.append(Step(release="marginal", of="the chosen cliques", rho=third))
+            steps.append(Step(release="marginal", of="the chosen cliques", rho=third))
         else:
-            chosen = [domain.clique(clique) for clique in self.cliques]
+            chosen = given_cliques(self.cliques, domain)
             for clique, share in zip(chosen, budget_shares(chosen, domain), strict=True):
-                sigma = calibrate(third * share, l2_sensitivity=k)
-                steps.append(
-                    Step(
-                        release="marginal",
-                        of=" x ".join(clique),
-                        values=domain.cells(clique),
-                        rho=third * share,
-                        sigma=sigma,
-                    )
-                )
+                # Values may still be merged, so the cells are at most so many and the noise depends on the others'.
+                steps.append(Step(release="marginal", of=" x ".join(clique), rho=third * share))
         return Plan(f"PrivSyn ({self.generator})", budget, steps)
 
     def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger, kind: str) -> Release:
-        self._check_generator()
-        first, second, third = self._parts(rho)
+        kernel = self._kernel()
+        first, second, third = self._parts(rho, schema.domain)
         domain, k = schema.domain, schema.max_records_per_person
-        given = None if self.cliques is None else [domain.clique(clique) for clique in self.cliques]
+        given = None if self.cliques is None else given_cliques(self.cliques, domain)
         sigma = calibrate(first / len(domain), l2_sensitivity=k)
         one_ways = measure(
             records, [(name,) for name in domain], sigma, ledger, purpose="1-way", threads=self.threads
@@ -134,13 +127,18 @@ class PrivSyn(Mechanism):
         compression = compress(one_ways, domain, theta=self.theta)
         coded = compression.encode(records)
         chosen = self._select(coded, compression.one_ways, ledger, second, third) if given is None else given
-        shares = budget_shares(chosen, compression.domain)
+        # With nothing worth a marginal, the rest of the budget makes the 1-ways better.
+        cliques = chosen or [(name,) for name in domain]
+        shares = budget_shares(cliques, compression.domain)
         sigmas = [calibrate(third * share, l2_sensitivity=k) for share in shares]
-        measured = measure(coded, chosen, sigmas, ledger, threads=self.threads)
+        measured = measure(coded, cliques, sigmas, ledger, threads=self.threads)
         targets = [*compression.one_ways, *measured]
 
         def generate(n: int, seed: int | None, trace: list[float]) -> Records:
-            made = self._generate(targets, compression.domain, n, seed, trace)
+            tables = targets if self.generator == "descent" else self._consistent(targets, compression.domain)
+            made = compose(
+                partial(kernel, trace), tables, compression.domain, n, seed, separate=self.separate, append=self.append
+            )
             return compression.decode(made, seed)
 
         return Release(schema, (*one_ways, *measured), ledger, generate, kind)
@@ -151,22 +149,36 @@ class PrivSyn(Mechanism):
         if len(records.domain) < 2:
             return []
         scores = indif(records, ledger, rho=second, one_ways=one_ways, form=self.form, threads=self.threads)
-        pairs = dense_marg(scores, records.domain, rho=third)
+        pairs = dense_marg(scores, records.domain, rho=third, l2_sensitivity=records.max_records_per_person)
         return combine(pairs, records.domain, gamma=self.gamma)
 
-    def _generate(
-        self, targets: Sequence[Measurement], domain: Domain, n: int, seed: int | None, trace: list[float]
-    ) -> Records:
-        raise NotImplementedError
+    def _consistent(self, targets: Sequence[Measurement], domain: Domain) -> list[Measurement]:
+        return project(targets, domain, nonnegativity="norm-sub", threads=self.threads)
 
-    def _parts(self, rho: float) -> tuple[float, float, float]:
+    def _kernel(self) -> Callable[..., Records]:
+        """Return the record kernel; it notes its error after each pass in a trace, and reports progress."""
+        make = {"gum": gum, "descent": descend, "mcf": mcf}.get(self.generator)
+        if make is None:
+            raise ParameterError(f"generator must be 'gum', 'descent' or 'mcf', not {self.generator!r}")
+        options = self.options or {}
+
+        def kernel(
+            trace: list[float], targets: Sequence[Measurement], domain: Domain, n: int, seed: int
+        ) -> Records:
+            def note(number: int, error: float) -> None:
+                trace.append(error)
+                if self.progress is not None:
+                    self.progress(number, error)
+
+            return make(targets, domain, n, seed=seed, threads=self.threads, progress=note, **options)
+
+        return kernel
+
+    def _parts(self, rho: float, domain: Domain) -> tuple[float, float, float]:
         """Return the rho of the 1-ways, of selection and of the chosen marginals."""
         if len(self.shares) != 3 or not all(share > 0 for share in self.shares):
             raise ParameterError(f"shares must be three positive numbers, not {self.shares!r}")
         total = sum(self.shares)
         first, second, third = (rho * share / total for share in self.shares)
-        return (first, second, third) if self.cliques is None else (first, 0.0, second + third)
-
-    def _check_generator(self) -> None:
-        if self.generator not in ("gum", "descent", "mcf"):
-            raise ParameterError(f"generator must be 'gum', 'descent' or 'mcf', not {self.generator!r}")
+        selects = self.cliques is None and len(domain) > 1
+        return (first, second, third) if selects else (first, 0.0, second + third)
