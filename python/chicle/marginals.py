@@ -58,7 +58,7 @@ def count(
     """
     wanted = _Wanted(records.domain, cliques)
     codes = [records[name] for name in wanted.attributes]
-    tables = _core.count(codes, *wanted.arguments(), _limit(memory_limit), check_threads(threads))
+    tables = _core.count(codes, *wanted.arguments(), check_memory_limit(memory_limit), check_threads(threads))
     return wanted.shaped(tables)
 
 
@@ -94,7 +94,7 @@ class Counter:
     ) -> None:
         self._domain = domain if isinstance(domain, Domain) else Domain(domain)
         self._wanted = _Wanted(self._domain, cliques)
-        self._options = (check_threads(threads), _limit(memory_limit))
+        self._options = (check_threads(threads), check_memory_limit(memory_limit))
         self._counter = _core.Counter(*self._wanted.arguments(), self._options[1], self._options[0])
 
     @property
@@ -170,7 +170,8 @@ def check_threads(threads: int | None) -> int | None:
     return threads
 
 
-def _limit(memory_limit: int) -> int:
+def check_memory_limit(memory_limit: int) -> int:
+    """Return a number of bytes that the kernels take."""
     if isinstance(memory_limit, bool) or not isinstance(memory_limit, int) or not 0 < memory_limit < 2**64:
         raise ParameterError("memory_limit must be a positive number of bytes")
     return memory_limit
