@@ -25,7 +25,7 @@ def error_of(chosen: list[Clique], scores: Scores, domain: Domain, rho: float) -
     whole = sum(cells[pair] ** (2 / 3) for pair in chosen)
     noise = [cells[pair] * sqrt(1 / (pi * (rho * cells[pair] ** (2 / 3) / whole))) for pair in chosen]
     rest = [score for pair, score in zip(scores.pairs, scores.values, strict=True) if pair not in chosen]
-    return sum(noise) + sum(rest)
+    return float(sum(noise) + sum(rest))
 
 
 def literal(scores: Scores, domain: Domain, rho: float) -> tuple[list[Clique], float]:
@@ -135,9 +135,7 @@ def welcome(pairs: list[Clique], domain: Domain, gamma: int, held: set[str], siz
 
 
 @given(st.data(), st.sampled_from([0, 30, 200, 5000]), st.floats(0.3, 1))
-def test_combine_takes_a_largest_welcome_clique_at_every_step(
-    data: st.DataObject, gamma: int, density: float
-) -> None:
+def test_combine_takes_a_largest_welcome_clique_at_every_step(data: st.DataObject, gamma: int, density: float) -> None:
     sizes = data.draw(st.lists(st.integers(1, 7), min_size=2, max_size=9))
     domain = Domain({f"a{i}": size for i, size in enumerate(sizes)})
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

@@ -8,8 +8,8 @@ marginal, 1 in the paper). Equation 1 gives each chosen pair ``rho_i = rho t_i /
     sum c_i s sqrt(T / (pi rho t_i))  =  s sqrt(T / (pi rho)) sum t_i  =  s T^(3/2) / sqrt(pi rho),
 
 since ``c_i / sqrt(t_i) = t_i``. The noise depends on X through T alone: to add pair i changes the error by
-``s ((T + t_i)^(3/2) - T^(3/2)) / sqrt(pi rho) - score_i``, which is O(1) work. Of pairs with equally many cells only the
-one of largest score can be the best, so a step looks at one candidate for each distinct number of cells.
+``s ((T + t_i)^(3/2) - T^(3/2)) / sqrt(pi rho) - score_i``, which is O(1) work. Of pairs with equally many cells only
+the one of largest score can be the best, so a step looks at one candidate for each distinct number of cells.
 Cost: O(m log m + steps * distinct sizes). Oracle: the literal algorithm, in `tests/unit/test_select.py`.
 """
 

@@ -1,8 +1,8 @@
 """InDif: how far each pair of attributes is from independence ([P] section 4.1), released as one noisy vector.
 
-The score of a pair is the L1 distance between its counts ``M`` and what independence would give. Scores are integers, in
-units of ``1 / INDIF_UNITS`` of a record, so the exact integer noise serves. Neighbours differ by one person, who has at
-most k rows. Two forms:
+The score of a pair is the L1 distance between its counts ``M`` and what independence would give. Scores are integers,
+in units of ``1 / INDIF_UNITS`` of a record, so the exact integer noise serves. Neighbours differ by one person, who has
+at most k rows. Two forms:
 
 **released** (ours, the default). The reference ``R`` is the product of 1-ways that were released before, times the
 released number of records, rounded to units: a constant as far as the private records go. Hence for neighbours D, D'
@@ -16,8 +16,9 @@ with margins v, w (adding up to k) to n records moves M by k in L1, and the refe
 
     (a + v)(b + w) / (n + k) - a b / n  =  (a w + v b + v w - k a b / n) / (n + k),
 
-of L1 norm at most ``k (3 n + k) / (n + k)``: both below 4k together for n > 0 (n = 0: the new score is at most 2k). This
-is Lemma 4 of [P] for k = 1; k equal rows away from n equal ones attain ``4 k n / (n + k)``, so 4k cannot be improved.
+of L1 norm at most ``k (3 n + k) / (n + k)``; together ``k (4 n + 2 k) / (n + k)``, below 4k. (From n = 0 the score
+goes from 0 to at most 2k.) This is Lemma 4 of [P] for k = 1; k equal rows away from n equal ones attain
+``4 k n / (n + k)``, so 4k cannot be improved.
 The fixed point is ``floor(u score)``; because 4k u is an integer, ``x <= y + 4ku`` implies
 ``floor(x) <= floor(y) + 4ku``: rounding costs nothing.
 

@@ -33,7 +33,7 @@ pub const MAX_RECORDS: u64 = 1 << 35;
 const NARROW_RECORDS: u64 = 1 << 26;
 
 /// Adding and taking away 2^52 rounds a number from 0 to 2^52 to the nearest integer, ties to even.
-const ROUNDING: f64 = (1_u64 << 52) as f64;
+const ROUNDING: f64 = 4_503_599_627_370_496.0;
 
 /// What the counts of a pair are compared with.
 #[derive(Debug, Clone, Copy)]
