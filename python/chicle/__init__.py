@@ -1,7 +1,8 @@
 """Differentially private synthetic tables at census scale."""
 
-from chicle import datasets, privacy
+from chicle import datasets, privacy, select
 from chicle._core import __version__
+from chicle.compress import Compression, compress
 from chicle.domain import Clique, Domain, pairs
 from chicle.errors import (
     ArtefactError,
@@ -24,6 +25,7 @@ __all__ = [
     "BudgetExceeded",
     "ChicleError",
     "Clique",
+    "Compression",
     "Counter",
     "Domain",
     "DomainError",
@@ -34,10 +36,12 @@ __all__ = [
     "PrivacyError",
     "Records",
     "__version__",
+    "compress",
     "count",
     "datasets",
     "independent",
     "measure",
     "pairs",
     "privacy",
+    "select",
 ]

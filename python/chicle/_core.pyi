@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "INDIF_UNITS",
     "MAX_SCALE",
     "MEMORY_LIMIT",
     "MIN_SCALE",
@@ -15,10 +16,12 @@ __all__ = [
     "census",
     "count",
     "discrete_laplace",
+    "indif",
     "rounded_gaussian",
 ]
 
 __version__: str
+INDIF_UNITS: int
 MEMORY_LIMIT: int
 MIN_SCALE: float
 MAX_SCALE: float
@@ -65,3 +68,13 @@ def census(
     seed: int,
     threads: int | None = None,
 ) -> tuple[list[str], list[int], list[npt.NDArray[Any]]]: ...
+def indif(
+    codes: Sequence[npt.NDArray[Any]],
+    attributes: Sequence[str],
+    cardinalities: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
+    shares: Sequence[npt.NDArray[np.float64]] | None,
+    total: float,
+    memory_limit: int,
+    threads: int | None = None,
+) -> npt.NDArray[np.int64]: ...

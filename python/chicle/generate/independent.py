@@ -13,7 +13,7 @@ from chicle.errors import DomainError
 from chicle.measure import Measurement, estimate_total
 from chicle.records import Records, code_dtype
 
-__all__ = ["independent"]
+__all__ = ["apportion", "independent", "onto_simplex"]
 
 
 def independent(
@@ -52,7 +52,7 @@ def independent(
             raise DomainError(f"attribute {name!r} has no 1-way measurement; measure ({name!r},) too")
         if best[name].values.shape != (cardinality,):
             raise DomainError(f"the measurement of {name!r} has another number of cells than the domain says")
-        counts = _apportion(onto_simplex(best[name].values, max(estimate, 1)), size, rng)
+        counts = apportion(onto_simplex(best[name].values, max(estimate, 1)), size, rng)
         codes = np.repeat(np.arange(cardinality, dtype=code_dtype(cardinality)), counts)
         columns[name] = rng.permutation(codes)
     return Records(columns, domain)
@@ -72,7 +72,7 @@ def onto_simplex(values: npt.ArrayLike, total: float) -> npt.NDArray[np.float64]
     return nearest
 
 
-def _apportion(expected: npt.NDArray[np.float64], total: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def apportion(expected: npt.NDArray[np.float64], total: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Scale to integers that add up to `total`, each right on average (systematic sampling)."""
     if total == 0:
         return np.zeros(expected.size, dtype=np.int64)

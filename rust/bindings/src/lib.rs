@@ -11,6 +11,7 @@ mod count;
 mod enter;
 mod errors;
 mod noise;
+mod select;
 
 use pyo3::prelude::*;
 
@@ -25,5 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(census::census, module)?)?;
+    module.add("INDIF_UNITS", chicle_core::select::UNITS)?;
+    module.add_function(wrap_pyfunction!(select::indif, module)?)?;
     Ok(())
 }

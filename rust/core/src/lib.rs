@@ -13,6 +13,7 @@ pub mod error;
 pub mod layout;
 pub mod noise;
 pub mod parallel;
+pub mod select;
 pub mod table;
 
 pub use error::{Error, Result};
