@@ -2,6 +2,7 @@
 
 from chicle import datasets, privacy
 from chicle._core import __version__
+from chicle.consistency import project
 from chicle.domain import Clique, Domain, pairs
 from chicle.errors import (
     ArtefactError,
@@ -40,4 +41,5 @@ __all__ = [
     "measure",
     "pairs",
     "privacy",
+    "project",
 ]
