@@ -3,6 +3,7 @@
 from chicle import datasets, privacy, select
 from chicle._core import __version__
 from chicle.compress import Compression, compress
+from chicle.consistency import project
 from chicle.domain import Clique, Domain, pairs
 from chicle.errors import (
     ArtefactError,
@@ -44,4 +45,5 @@ __all__ = [
     "pairs",
     "privacy",
     "select",
+    "project",
 ]

@@ -12,6 +12,7 @@ __all__ = [
     "MEMORY_LIMIT",
     "MIN_SCALE",
     "Counter",
+    "Projection",
     "__version__",
     "census",
     "count",
@@ -49,6 +50,25 @@ class Counter:
     def merge(self, other: Counter) -> None: ...
     def add_tables(self, tables: Sequence[npt.NDArray[np.int64]]) -> None: ...
     def result(self) -> list[npt.NDArray[np.int64]]: ...
+
+@final
+class Projection:
+    def __new__(
+        cls,
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        cliques: Sequence[Sequence[int]],
+        tables: Sequence[npt.NDArray[np.float64]],
+        sigmas: Sequence[float],
+        rule: str,
+        memory_limit: int,
+        total: float | None = None,
+        threads: int | None = None,
+    ) -> Projection: ...
+    @property
+    def total(self) -> float: ...
+    def sweep(self) -> float: ...
+    def tables(self) -> list[npt.NDArray[np.float64]]: ...
 
 def rounded_gaussian(
     sigmas: Sequence[float],

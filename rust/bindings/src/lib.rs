@@ -6,6 +6,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments that come from Python are owned")]
 
 mod census;
+mod consistency;
 mod convert;
 mod count;
 mod enter;
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_SCALE", chicle_core::noise::MAX_SCALE)?;
     module.add_function(wrap_pyfunction!(count::count, module)?)?;
     module.add_class::<count::Counter>()?;
+    module.add_class::<consistency::Projection>()?;
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(census::census, module)?)?;

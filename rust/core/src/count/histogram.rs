@@ -105,6 +105,8 @@ macro_rules! vectorised {
     };
 }
 
+pub(crate) use vectorised;
+
 vectorised! {
     /// Blocks of up to [`NARROW_CELLS`] cells: `u16` cell numbers, four lanes or two.
     fn narrow(columns: &[Column<'_>], strides: &[usize], table: &mut [u32], scratch: &mut Scratch) {

@@ -61,18 +61,18 @@ pub fn count_each<T: Send>(
     see: impl Fn(usize, &[i64]) -> T + Sync,
 ) -> Result<Vec<T>> {
     let plan = Plan::for_each(table.cardinalities(), cliques, table.records(), memory_limit)?;
-    let one_block = |scratch: &mut Scratch, block: &Block| {
+    let one_block = |block: &Block| {
         cancel.check()?;
         let mut tables: Vec<Vec<i64>> = block.margins.iter().map(|m| vec![0; plan.cells[m.clique]]).collect();
         for start in (0..table.records()).step_by(MAX_SPAN) {
             let span = table.slice(start..table.records().min(start + MAX_SPAN));
-            add_block(&mut tables, block, &span, plan.blocks.len(), scratch, cancel);
+            add_block(&mut tables, block, &span, plan.blocks.len(), cancel);
         }
         cancel.check()?;
         Ok(block.margins.iter().zip(&tables).map(|(m, counts)| (m.clique, see(m.clique, counts))).collect())
     };
     let seen: Result<Vec<Vec<(usize, T)>>> =
-        plan.blocks.par_iter().with_max_len(1).map_init(Scratch::default, one_block).collect();
+        plan.blocks.par_iter().with_max_len(1).map(one_block).collect();
     let mut seen: Vec<(usize, T)> = seen?.into_iter().flatten().collect();
     seen.sort_unstable_by_key(|&(clique, _)| clique);
     Ok(seen.into_iter().map(|(_, value)| value).collect())
