@@ -12,7 +12,7 @@ from chicle.errors import (
     ParameterError,
     PrivacyError,
 )
-from chicle.generate import independent
+from chicle.generate import Gum, gum, independent, mcf
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
 from chicle.privacy import Budget, Ledger
@@ -27,6 +27,7 @@ __all__ = [
     "Counter",
     "Domain",
     "DomainError",
+    "Gum",
     "InfeasibleError",
     "Ledger",
     "Measurement",
@@ -36,7 +37,9 @@ __all__ = [
     "__version__",
     "count",
     "datasets",
+    "gum",
     "independent",
+    "mcf",
     "measure",
     "pairs",
     "privacy",

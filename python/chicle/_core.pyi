@@ -11,6 +11,7 @@ __all__ = [
     "MEMORY_LIMIT",
     "MIN_SCALE",
     "Counter",
+    "Gum",
     "__version__",
     "census",
     "count",
@@ -46,6 +47,31 @@ class Counter:
     def merge(self, other: Counter) -> None: ...
     def add_tables(self, tables: Sequence[npt.NDArray[np.int64]]) -> None: ...
     def result(self) -> list[npt.NDArray[np.int64]]: ...
+
+@final
+class Gum:
+    def __new__(
+        cls,
+        codes: Sequence[npt.NDArray[Any]],
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        cliques: Sequence[Sequence[int]],
+        targets: Sequence[npt.NDArray[np.float64]],
+        seed: int,
+        threads: int | None = None,
+    ) -> Gum: ...
+    def errors(self) -> npt.NDArray[np.float64]: ...
+    def update(
+        self,
+        order: Sequence[int],
+        round: int,  # noqa: A002 - the word of the kernels
+        alpha: float,
+        duplicate: float,
+        growth: str,
+        removal: str,
+        pairing: str,
+    ) -> None: ...
+    def records(self) -> list[npt.NDArray[Any]]: ...
 
 def rounded_gaussian(
     sigmas: Sequence[float],

@@ -33,7 +33,7 @@ class Measurement:
     """
 
     clique: Clique
-    values: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64] | npt.NDArray[np.float64]
     sigma: float
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ mod convert;
 mod count;
 mod enter;
 mod errors;
+mod gum;
 mod noise;
 
 use pyo3::prelude::*;
@@ -22,6 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_SCALE", chicle_core::noise::MAX_SCALE)?;
     module.add_function(wrap_pyfunction!(count::count, module)?)?;
     module.add_class::<count::Counter>()?;
+    module.add_class::<gum::Gum>()?;
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(census::census, module)?)?;

@@ -7,6 +7,7 @@
 pub mod census;
 pub mod count;
 pub mod error;
+pub mod gum;
 pub mod layout;
 pub mod noise;
 pub mod parallel;
