@@ -56,7 +56,7 @@ class _Options:
 
 _VARIANTS: Mapping[str, _Options] = {
     "published": _Options(1.0, "step", (0.5, 1.0), "multiplicative", "capped", "random"),
-    "tuned": _Options(1.0, "step", (0.1,), "proportional", "excess", "matched"),
+    "tuned": _Options(0.7, "step", (0.03,), "proportional", "excess", "matched"),
 }
 _CHOICES = {
     "growth": ("multiplicative", "proportional"),
@@ -108,7 +108,7 @@ def gum(
         How often to visit all targets.
     variant
         ``"published"``: the options of the paper. ``"tuned"``: ``growth="proportional"``, ``removal="excess"``,
-        ``pairing="matched"``, ``duplicate=0.1``. The options below overrule it one by one.
+        ``pairing="matched"``, ``duplicate=0.03``, ``alpha=0.7``. The options below overrule it one by one.
     alpha
         Update rate of the first pass.
     decay

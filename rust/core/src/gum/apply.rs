@@ -1,17 +1,19 @@
 //! Count a marginal over the records and carry out a plan: the two passes over all records that a visit costs.
 //!
 //! Records are rows with a **weight**: how many copies of the row there are; the weights add up to n, and a row of weight 0
-//! is free room. A duplication is then one addition, not a copy of a hundred columns, each in another place in memory;
-//! rows are copied only where one of several copies is rewritten, and all at once column by column.
+//! is free room. A duplication is then one addition, not a copy of a hundred columns, each in another place in memory.
+//! Rows are copied only where one of several copies is rewritten, and all at once column by column. To make that rare, of
+//! the freed records of a cell those without a copy are rewritten and the others make room, as far as the plan has both.
 //!
 //! Which records of a cell are freed, or copied, is drawn by systematic sampling over the cell's records in row order: with
 //! `q` of `N` wanted, records number `floor((k * N + t) / q)` for a random `t < N`: each with the same chance `q / N`.
-//! It takes one counter a cell, "records to skip until the next one", so the pass costs the same as counting.
+//! It takes one counter a cell, "records to skip until the next one", so the pass costs little more than counting. Even
+//! and odd rows are sampled apart, each with its share of `q`: a hot cell's counter would else wait for itself.
 //! Cost: O(records * (1 + attributes / 16) + moves) for each of both passes; O(cells) memory.
-//! One thread: the passes are short and the counters are shared.
+//! One thread: a visit is a millisecond or so, and cutting it would double the tables that are set up for it.
 
 use super::Marginal;
-use super::plan::{Plan, VANISH};
+use super::plan::Plan;
 use super::random::Stream;
 use crate::count::histogram::{NARROW_CELLS, NarrowAxes, vectorised};
 use crate::parallel::Cancel;
@@ -22,6 +24,18 @@ const CHUNK: usize = 2048;
 
 /// Copies of the counters: neighbouring records count into different ones.
 const LANES: usize = 4;
+
+/// Rows are sampled in as many classes, by row number.
+const CLASSES: usize = 2;
+
+/// Counts of a marginal's cells, and among the rows of each class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counts {
+    /// Over all rows.
+    pub all: Vec<u32>,
+    /// Over the even rows.
+    even: Vec<u32>,
+}
 
 /// A lane starts this much further than its counters need, so that a cell's copies do not share a cache set.
 const LANE_LENGTH: usize = NARROW_CELLS + 272;
@@ -41,7 +55,7 @@ pub struct Rows {
 #[derive(Debug, Default)]
 pub struct Scratch {
     lanes: Vec<u32>,
-    sites: Vec<Site>,
+    sites: Vec<[Site; CLASSES]>,
 }
 
 /// Where the systematic sample of one cell stands: the next record is `stride` or `stride + 1` further.
@@ -54,6 +68,8 @@ struct Site {
     left: u32,
     /// Place in the list of fates; `COPY` where records are copied.
     fate: u32,
+    /// Of the records left to free, how many are rewritten.
+    rewrite: u32,
 }
 
 const COPY: u32 = u32::MAX;
@@ -62,10 +78,14 @@ const COPY: u32 = u32::MAX;
 const NEVER: u32 = u32::MAX;
 
 impl Site {
-    /// A sample of `quota` of `count` records from the random start `t < count`; with it the records before the first.
-    fn new(quota: u32, count: u32, t: u32, fate: u32) -> (Self, u32) {
-        let site = Self { stride: count / quota, rest: count % quota, quota, error: t % quota, left: quota, fate };
-        (site, t / quota)
+    /// A sample of `quota` of `count` records; with it the number of records before the first.
+    fn new(quota: u32, count: u32, random: &mut Stream, fate: u32, rewrite: u32) -> (Self, u32) {
+        if quota == 0 {
+            return (Self::default(), NEVER);
+        }
+        let t = random.below(count);
+        let (stride, rest, error) = (count / quota, count % quota, t % quota);
+        (Self { stride, rest, quota, error, left: quota, fate, rewrite }, t / quota)
     }
 
     /// Records from this one to the next of the sample.
@@ -88,6 +108,8 @@ struct Moves {
     rewrite: Vec<(u32, u32)>,
     /// Rows that should have more copies than a weight can say.
     spill: Vec<u32>,
+    /// Rows whose last copy made room.
+    vacated: Vec<u32>,
 }
 
 impl Rows {
@@ -105,9 +127,9 @@ impl Rows {
 
     /// Count the cells of a marginal. After a cancel the counts are useless.
     #[must_use]
-    pub fn count(&self, marginal: &Marginal, scratch: &mut Scratch, cancel: &Cancel) -> Vec<u32> {
+    pub fn count(&self, marginal: &Marginal, scratch: &mut Scratch, cancel: &Cancel) -> Counts {
         const CANCEL_CHECK: usize = 1 << 22;
-        let mut counts = vec![0; marginal.cells()];
+        let mut counts = Counts { all: vec![0; marginal.cells()], even: vec![0; marginal.cells()] };
         for start in (0..self.records()).step_by(CANCEL_CHECK) {
             if cancel.is_cancelled() {
                 break;
@@ -128,14 +150,14 @@ impl Rows {
     pub fn apply(
         &mut self,
         marginal: &Marginal,
-        counts: &[u32],
+        counts: &Counts,
         plan: &Plan,
         random: &mut Stream,
         scratch: &mut Scratch,
     ) {
         scratch.prepare(counts, plan, random);
         let moves = self.select(marginal, plan, scratch);
-        self.rewrite(marginal, &moves);
+        self.rewrite(marginal, plan, moves);
     }
 
     /// The records one by one: no row of weight 0, none above 1.
@@ -155,17 +177,18 @@ impl Rows {
         let mut weights = std::mem::take(&mut self.weights);
         let columns = self.columns_of(marginal, 0..weights.len());
         let mut moves = Moves::default();
-        let skips = &mut scratch.lanes;
+        let (skips, sites, fates) = (&mut scratch.lanes[..], &mut scratch.sites[..], &plan.fates[..]);
         if marginal.cells() <= NARROW_CELLS {
-            select_narrow(&columns, &marginal.strides, &mut weights, skips, &mut scratch.sites, &plan.fates, &mut moves);
+            select_narrow(&columns, &marginal.strides, &mut weights, skips, sites, fates, &mut moves);
         } else {
-            select_wide(&columns, &marginal.strides, &mut weights, skips, &mut scratch.sites, &plan.fates, &mut moves);
+            let cells = marginal.cells();
+            select_wide(&columns, &marginal.strides, cells, &mut weights, skips, sites, fates, &mut moves);
         }
         self.weights = weights;
         moves
     }
 
-    fn rewrite(&mut self, marginal: &Marginal, moves: &Moves) {
+    fn rewrite(&mut self, marginal: &Marginal, plan: &Plan, mut moves: Moves) {
         // Rows without a copy left are rewritten where they are, before anybody takes them for free room.
         let (mut in_place, mut split) = (Vec::with_capacity(moves.rewrite.len()), Vec::new());
         for &(row, cell) in &moves.rewrite {
@@ -175,6 +198,16 @@ impl Rows {
                 in_place.push((row, cell));
             } else {
                 split.push((row, cell));
+            }
+        }
+        if plan.any_record {
+            // Any other freed record serves as well: one whose row is free now needs no copy.
+            moves.vacated.retain(|&row| self.weights[row as usize] == 0);
+            moves.vacated.truncate(split.len());
+            let kept = split.split_off(moves.vacated.len());
+            for (&row, (_, cell)) in moves.vacated.iter().zip(std::mem::replace(&mut split, kept)) {
+                self.weights[row as usize] = 1;
+                in_place.push((row, cell));
             }
         }
         let sources: Vec<u32> = split.iter().map(|&(row, _)| row).chain(moves.spill.iter().copied()).collect();
@@ -227,25 +260,36 @@ fn copy_codes<C: Copy>(codes: &mut [C], sources: &[u32], rooms: &[u32]) {
 
 impl Scratch {
     /// Set up the samples of all cells that take part.
-    fn prepare(&mut self, counts: &[u32], plan: &Plan, random: &mut Stream) {
-        self.lanes.resize(self.lanes.len().max(counts.len()).max(NARROW_CELLS), 0);
-        self.sites.resize(self.sites.len().max(counts.len()), Site::default());
+    fn prepare(&mut self, counts: &Counts, plan: &Plan, random: &mut Stream) {
+        let cells = counts.all.len();
+        self.lanes.resize(self.lanes.len().max(CLASSES * cells.max(NARROW_CELLS)), 0);
+        self.sites.resize(self.sites.len().max(cells), [Site::default(); CLASSES]);
+        let (even_skips, odd_skips) = self.lanes.split_at_mut(cells.max(NARROW_CELLS));
         let mut fate = 0;
-        for (cell, &count) in counts.iter().enumerate() {
-            let (quota, place) = match (plan.remove[cell], plan.duplicate[cell]) {
-                (0, 0) => {
-                    self.lanes[cell] = NEVER;
-                    continue;
-                }
-                (0, copies) => (copies, COPY),
-                (freed, _) => {
-                    fate += freed;
-                    (freed, fate - freed)
-                }
-            };
-            (self.sites[cell], self.lanes[cell]) = Site::new(quota, count, random.below(count), place);
+        for (cell, (&count, &even)) in counts.all.iter().zip(&counts.even).enumerate() {
+            let (freed, copies, rewrite) = (plan.remove[cell], plan.duplicate[cell], plan.rewrite[cell]);
+            let quota = freed.max(copies);
+            if quota == 0 {
+                (even_skips[cell], odd_skips[cell]) = (NEVER, NEVER);
+                continue;
+            }
+            let start = if freed == 0 { COPY } else { fate };
+            fate += rewrite;
+            // Both classes get their share of the quota and of the rewritten, right on average.
+            let share = split(quota, even, count, random);
+            let rewritten = split(rewrite, share, quota, random);
+            let [even_site, odd_site] = &mut self.sites[cell];
+            (*even_site, even_skips[cell]) = Site::new(share, even, random, start, rewritten);
+            let start = if freed == 0 { COPY } else { start + rewritten };
+            (*odd_site, odd_skips[cell]) = Site::new(quota - share, count - even, random, start, rewrite - rewritten);
         }
     }
+}
+
+/// `amount * part / whole`, rounded at random to be right on average.
+fn split(amount: u32, part: u32, whole: u32, random: &mut Stream) -> u32 {
+    let product = u64::from(amount) * u64::from(part) + u64::from(random.below(whole));
+    u32::try_from(product / u64::from(whole)).expect("at most the amount")
 }
 
 /// A record of a sampled row: free or copy as many of its copies as the sample names.
@@ -264,10 +308,13 @@ fn hit(row: usize, weight: &mut u8, skip: &mut u32, site: &mut Site, fates: &[u3
             }
         } else {
             *weight -= 1;
-            let fate = fates[site.fate as usize];
-            site.fate += 1;
-            if fate != VANISH {
-                moves.rewrite.push((row, fate));
+            // The last copy is rewritten if any is to be; another one only if all that are left must be.
+            if site.rewrite == site.left || (site.rewrite > 0 && *weight == 0) {
+                moves.rewrite.push((row, fates[site.fate as usize]));
+                site.fate += 1;
+                site.rewrite -= 1;
+            } else if *weight == 0 {
+                moves.vacated.push(row);
             }
         }
         next = next.saturating_add(site.advance());
@@ -276,11 +323,11 @@ fn hit(row: usize, weight: &mut u8, skip: &mut u32, site: &mut Site, fates: &[u3
 }
 
 vectorised! {
-    fn count_narrow(columns: &[Column<'_>], strides: &[usize], weights: &[u8], counts: &mut [u32], lanes: &mut Vec<u32>) {
+    fn count_narrow(columns: &[Column<'_>], strides: &[usize], weights: &[u8], counts: &mut Counts, lanes: &mut Vec<u32>) {
         let axes = NarrowAxes::new(columns, strides);
         lanes.resize(lanes.len().max(LANES * LANE_LENGTH), 0);
         let mut numbers = [0; CHUNK];
-        let (cells, mut rest) = (counts.len(), &mut lanes[..]);
+        let (cells, mut rest) = (counts.all.len(), &mut lanes[..]);
         let mut lanes: [&mut [u32; NARROW_CELLS]; LANES] = std::array::from_fn(|_| {
             let (lane, others) = std::mem::take(&mut rest).split_at_mut(LANE_LENGTH);
             rest = others;
@@ -297,24 +344,27 @@ vectorised! {
                     lane[usize::from(number)] += u32::from(weight);
                 }
             }
-            for (&number, &weight) in others.iter().zip(other_weights) {
-                lanes[0][usize::from(number)] += u32::from(weight);
+            for ((lane, &number), &weight) in lanes.iter_mut().zip(others).zip(other_weights) {
+                lane[usize::from(number)] += u32::from(weight);
             }
         }
-        for lane in lanes {
-            counts.iter_mut().zip(lane.iter()).for_each(|(sum, count)| *sum += count);
+        let [a, b, c, d] = lanes;
+        for cell in 0..cells {
+            counts.even[cell] += a[cell] + c[cell];
+            counts.all[cell] += a[cell] + b[cell] + c[cell] + d[cell];
         }
     }
 }
 
 vectorised! {
-    fn count_wide(columns: &[Column<'_>], strides: &[usize], weights: &[u8], counts: &mut [u32]) {
+    fn count_wide(columns: &[Column<'_>], strides: &[usize], weights: &[u8], counts: &mut Counts) {
         let mut numbers = [0; CHUNK];
         for (chunk, weights) in weights.chunks(CHUNK).enumerate() {
             let numbers = &mut numbers[..weights.len()];
             number_wide(columns, strides, chunk * CHUNK, numbers);
-            for (&number, &weight) in numbers.iter().zip(weights) {
-                counts[number as usize] += u32::from(weight);
+            for (row, (&number, &weight)) in numbers.iter().zip(weights).enumerate() {
+                counts.all[number as usize] += u32::from(weight);
+                counts.even[number as usize] += if row % CLASSES == 0 { u32::from(weight) } else { 0 };
             }
         }
     }
@@ -326,24 +376,31 @@ vectorised! {
         strides: &[usize],
         weights: &mut [u8],
         skips: &mut [u32],
-        sites: &mut [Site],
+        sites: &mut [[Site; CLASSES]],
         fates: &[u32],
         moves: &mut Moves,
     ) {
         let axes = NarrowAxes::new(columns, strides);
-        let skips: &mut [u32; NARROW_CELLS] = skips.first_chunk_mut().expect("at least so many");
+        let (even, odd) = skips.split_at_mut(NARROW_CELLS);
+        let (even, odd) = (even.first_chunk_mut(), odd.first_chunk_mut());
+        let skips: [&mut [u32; NARROW_CELLS]; CLASSES] =
+            [even.expect("at least so many"), odd.expect("at least so many")];
         let mut numbers = [0u16; CHUNK];
         for (chunk, weights) in weights.chunks_mut(CHUNK).enumerate() {
             let numbers = &mut numbers[..weights.len()];
             axes.number(chunk * CHUNK, numbers);
-            for (i, (&number, weight)) in numbers.iter().zip(weights).enumerate() {
-                let cell = usize::from(number);
-                let skip = &mut skips[cell];
-                let copies = u32::from(*weight);
-                if *skip < copies {
-                    hit(chunk * CHUNK + i, weight, skip, &mut sites[cell], fates, moves);
-                } else {
-                    *skip -= copies;
+            let pairs = numbers.chunks(CLASSES).zip(weights.chunks_mut(CLASSES));
+            for (pair, (numbers, weights)) in pairs.enumerate() {
+                for (class, (&number, weight)) in numbers.iter().zip(weights).enumerate() {
+                    let cell = usize::from(number);
+                    let skip = &mut skips[class][cell];
+                    let copies = u32::from(*weight);
+                    if *skip < copies {
+                        let row = chunk * CHUNK + CLASSES * pair + class;
+                        hit(row, weight, skip, &mut sites[cell][class], fates, moves);
+                    } else {
+                        *skip -= copies;
+                    }
                 }
             }
         }
@@ -354,22 +411,25 @@ vectorised! {
     fn select_wide(
         columns: &[Column<'_>],
         strides: &[usize],
+        cells: usize,
         weights: &mut [u8],
         skips: &mut [u32],
-        sites: &mut [Site],
+        sites: &mut [[Site; CLASSES]],
         fates: &[u32],
         moves: &mut Moves,
     ) {
+        let (even, odd) = skips.split_at_mut(cells);
+        let skips = [even, odd];
         let mut numbers = [0u32; CHUNK];
         for (chunk, weights) in weights.chunks_mut(CHUNK).enumerate() {
             let numbers = &mut numbers[..weights.len()];
             number_wide(columns, strides, chunk * CHUNK, numbers);
             for (i, (&number, weight)) in numbers.iter().zip(weights).enumerate() {
-                let cell = number as usize;
-                let skip = &mut skips[cell];
+                let (cell, class) = (number as usize, i % CLASSES);
+                let skip = &mut skips[class][cell];
                 let copies = u32::from(*weight);
                 if *skip < copies {
-                    hit(chunk * CHUNK + i, weight, skip, &mut sites[cell], fates, moves);
+                    hit(chunk * CHUNK + i, weight, skip, &mut sites[cell][class], fates, moves);
                 } else {
                     *skip -= copies;
                 }

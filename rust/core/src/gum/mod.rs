@@ -109,7 +109,7 @@ impl Gum {
             if cancel.is_cancelled() {
                 return 0.0;
             }
-            marginal.error(&self.rows.count(marginal, scratch, cancel), self.rows.records())
+            marginal.error(&self.rows.count(marginal, scratch, cancel).all, self.rows.records())
         };
         let errors = self.marginals.par_iter().with_max_len(1).map_init(Scratch::default, error).collect();
         cancel.check().map(|()| errors)
@@ -131,8 +131,8 @@ impl Gum {
             let mut random = Stream::new(self.seed, round, place as u64);
             let counts = self.rows.count(marginal, &mut self.scratch, cancel);
             cancel.check()?;
-            let plan = plan(&counts, &marginal.targets, &marginal.shape, step, &mut random);
-            if !plan.fates.is_empty() {
+            let plan = plan(&counts.all, &marginal.targets, &marginal.shape, step, &mut random);
+            if !plan.is_empty() {
                 self.rows.apply(marginal, &counts, &plan, &mut random, &mut self.scratch);
             }
         }

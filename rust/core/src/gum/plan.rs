@@ -61,7 +61,7 @@ pub struct Step {
 }
 
 /// Fate of a freed record that makes room for a copy.
-pub const VANISH: u32 = u32::MAX;
+const VANISH: u32 = u32::MAX;
 
 /// The moves of one marginal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,8 +70,20 @@ pub struct Plan {
     pub remove: Vec<u32>,
     /// Records copied in each cell.
     pub duplicate: Vec<u32>,
-    /// For each freed record, cell by cell, the cell it is rewritten to, or [`VANISH`].
+    /// How many of the records freed in each cell are rewritten; the others make room for the copies.
+    pub rewrite: Vec<u32>,
+    /// The cells they are rewritten to, for one cell after another.
     pub fates: Vec<u32>,
+    /// Whether any freed record may go to any of these cells.
+    pub any_record: bool,
+}
+
+impl Plan {
+    /// Whether nothing moves.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.remove.iter().all(|&count| count == 0)
+    }
 }
 
 /// Plan the moves from `counts` towards `targets`, which have equal totals; `shape` gives the axes of the cells.
@@ -98,8 +110,16 @@ pub fn plan(counts: &[u32], targets: &[f64], shape: &[u32], step: &Step, random:
         *copies = (*copies).min(*rewritten);
         *rewritten -= *copies;
     }
-    let fates = fates(&remove, &add, shape, step.pairing, random);
-    Plan { remove, duplicate, fates }
+    let mut fates = fates(&remove, &add, shape, step.pairing, random);
+    let mut rest = &fates[..];
+    let rewritten = |&count: &u32| {
+        let (own, others) = rest.split_at(count as usize);
+        rest = others;
+        count - own.iter().map(|&fate| u32::from(fate == VANISH)).sum::<u32>()
+    };
+    let rewrite = remove.iter().map(rewritten).collect();
+    fates.retain(|&fate| fate != VANISH);
+    Plan { remove, duplicate, rewrite, fates, any_record: step.pairing == Pairing::Random }
 }
 
 fn growth(counts: &[u32], targets: &[f64], step: &Step) -> Vec<f64> {
