@@ -14,7 +14,7 @@ from chicle.errors import (
     ParameterError,
     PrivacyError,
 )
-from chicle.generate import independent
+from chicle.generate import Gum, gum, independent, mcf
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
 from chicle.privacy import Budget, Ledger
@@ -30,6 +30,7 @@ __all__ = [
     "Counter",
     "Domain",
     "DomainError",
+    "Gum",
     "InfeasibleError",
     "Ledger",
     "Measurement",
@@ -40,7 +41,9 @@ __all__ = [
     "compress",
     "count",
     "datasets",
+    "gum",
     "independent",
+    "mcf",
     "measure",
     "pairs",
     "privacy",

@@ -13,6 +13,7 @@ __all__ = [
     "MIN_SCALE",
     "Counter",
     "Projection",
+    "Gum",
     "__version__",
     "census",
     "count",
@@ -69,6 +70,30 @@ class Projection:
     def total(self) -> float: ...
     def sweep(self) -> float: ...
     def tables(self) -> list[npt.NDArray[np.float64]]: ...
+@final
+class Gum:
+    def __new__(
+        cls,
+        codes: Sequence[npt.NDArray[Any]],
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        cliques: Sequence[Sequence[int]],
+        targets: Sequence[npt.NDArray[np.float64]],
+        seed: int,
+        threads: int | None = None,
+    ) -> Gum: ...
+    def errors(self) -> npt.NDArray[np.float64]: ...
+    def update(
+        self,
+        order: Sequence[int],
+        round: int,  # noqa: A002 - the word of the kernels
+        alpha: float,
+        duplicate: float,
+        growth: str,
+        removal: str,
+        pairing: str,
+    ) -> None: ...
+    def records(self) -> list[npt.NDArray[Any]]: ...
 
 def rounded_gaussian(
     sigmas: Sequence[float],

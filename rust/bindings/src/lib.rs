@@ -11,6 +11,7 @@ mod convert;
 mod count;
 mod enter;
 mod errors;
+mod gum;
 mod noise;
 mod select;
 
@@ -25,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(count::count, module)?)?;
     module.add_class::<count::Counter>()?;
     module.add_class::<consistency::Projection>()?;
+    module.add_class::<gum::Gum>()?;
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(census::census, module)?)?;

@@ -11,6 +11,7 @@ pub mod census;
 pub mod consistency;
 pub mod count;
 pub mod error;
+pub mod gum;
 pub mod layout;
 pub mod noise;
 pub mod parallel;

@@ -104,6 +104,7 @@ macro_rules! vectorised {
         }
     };
 }
+pub(crate) use vectorised;
 
 pub(crate) use vectorised;
 
@@ -154,7 +155,7 @@ fn add_column<C: Copy + Into<u32>>(codes: &[C], stride: u32, numbers: &mut [u32]
 }
 
 /// The columns of a narrow block with their strides.
-struct NarrowAxes<'a> {
+pub(crate) struct NarrowAxes<'a> {
     bytes: Vec<(&'a [u8], u16)>,
     /// At most one: two attributes of more than 256 values have more than 65,536 cells.
     words: Option<(&'a [u16], u16)>,
@@ -162,7 +163,7 @@ struct NarrowAxes<'a> {
 }
 
 impl<'a> NarrowAxes<'a> {
-    fn new(columns: &[Column<'a>], strides: &[usize]) -> Self {
+    pub(crate) fn new(columns: &[Column<'a>], strides: &[usize]) -> Self {
         let mut axes = Self { bytes: Vec::with_capacity(columns.len()), words: None, records: columns[0].len() };
         for (column, &stride) in columns.iter().zip(strides) {
             let stride = u16::try_from(stride).expect("below the cells, since every axis has two values or more");
@@ -178,7 +179,7 @@ impl<'a> NarrowAxes<'a> {
     /// The cell numbers of the records from `start` on.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
-    fn number(&self, start: usize, numbers: &mut [u16]) {
+    pub(crate) fn number(&self, start: usize, numbers: &mut [u16]) {
         numbers.fill(0);
         for axes in self.bytes.chunks(4) {
             match *axes {
