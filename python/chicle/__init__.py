@@ -12,7 +12,7 @@ from chicle.errors import (
     ParameterError,
     PrivacyError,
 )
-from chicle.generate import independent
+from chicle.generate import Descent, descend, independent
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
 from chicle.privacy import Budget, Ledger
@@ -25,6 +25,7 @@ __all__ = [
     "ChicleError",
     "Clique",
     "Counter",
+    "Descent",
     "Domain",
     "DomainError",
     "InfeasibleError",
@@ -36,6 +37,7 @@ __all__ = [
     "__version__",
     "count",
     "datasets",
+    "descend",
     "independent",
     "measure",
     "pairs",

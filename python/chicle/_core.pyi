@@ -11,10 +11,12 @@ __all__ = [
     "MEMORY_LIMIT",
     "MIN_SCALE",
     "Counter",
+    "Descent",
     "__version__",
     "census",
     "count",
     "discrete_laplace",
+    "draw",
     "rounded_gaussian",
 ]
 
@@ -47,6 +49,31 @@ class Counter:
     def add_tables(self, tables: Sequence[npt.NDArray[np.int64]]) -> None: ...
     def result(self) -> list[npt.NDArray[np.int64]]: ...
 
+@final
+class Descent:
+    def __new__(
+        cls,
+        codes: Sequence[npt.NDArray[Any]],
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        cliques: Sequence[Sequence[int]],
+        targets: Sequence[tuple[npt.NDArray[np.float64], float, Sequence[tuple[int, npt.NDArray[np.uint32] | None]]]],
+        seed: int,
+        memory_limit: int,
+        threads: int | None = None,
+    ) -> Descent: ...
+    def sweep(self, threshold: float) -> int: ...
+    def fit(self) -> tuple[float, float]: ...
+    def columns(self) -> list[npt.NDArray[Any]]: ...
+
+def draw(
+    cardinalities: Sequence[int],
+    parents: Sequence[int | None],
+    weights: Sequence[npt.NDArray[np.float64]],
+    records: int,
+    seed: int,
+    threads: int | None = None,
+) -> list[npt.NDArray[Any]]: ...
 def rounded_gaussian(
     sigmas: Sequence[float],
     sizes: Sequence[int],

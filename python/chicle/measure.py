@@ -27,13 +27,13 @@ class Measurement:
     clique
         Names of the attributes; the axes of `values` are in their order.
     values
-        Integer counts plus noise; they may be negative.
+        Counts plus noise, or what was made of them; they may be negative.
     sigma
         Standard deviation of the noise on each cell, before rounding.
     """
 
     clique: Clique
-    values: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64] | npt.NDArray[np.float64]
     sigma: float
 
     def __post_init__(self) -> None:

@@ -8,9 +8,11 @@
 mod census;
 mod convert;
 mod count;
+mod descent;
 mod enter;
 mod errors;
 mod noise;
+mod start;
 
 use pyo3::prelude::*;
 
@@ -22,6 +24,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_SCALE", chicle_core::noise::MAX_SCALE)?;
     module.add_function(wrap_pyfunction!(count::count, module)?)?;
     module.add_class::<count::Counter>()?;
+    module.add_class::<descent::Descent>()?;
+    module.add_function(wrap_pyfunction!(start::draw, module)?)?;
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(census::census, module)?)?;
