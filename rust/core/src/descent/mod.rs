@@ -6,8 +6,8 @@
 //! and takes the best u for each record where that lowers the loss (`threshold` 1; below 1 also small losses are taken).
 //! It is exact weighted least squares over tables of n records: consistent and non-negative always, whatever the targets.
 //!
-//! [`problem`] holds targets and counts, [`schedule`] says what is visited when, [`visit`] does the work. Cost of a sweep:
-//! O(records * sum of clique sizes), about 3 ns each for pairs; memory of 8 bytes a cell. Oracle: `naive`.
+//! [`problem`] holds targets and residuals, [`schedule`] says what is visited when, [`visit`] does the work. Cost of a sweep:
+//! O(records * sum of clique sizes), about 3 ns each for pairs; memory of 4 bytes a cell. Oracle: `naive`.
 //! Chicle's own; design.md section 6 and facts.md tell how it was found.
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! What descent minimises: targets with weights, and the counts of the current records beside them.
+//! What descent minimises: targets with weights, and the residuals of the current records.
 //!
-//! Every marginal keeps its target and its exact count in each cell; the residual is their difference, so nothing drifts.
-//! A [`View`] is what one attribute needs to know of the marginals it is in, worked out once.
+//! A residual is count - target in fixed point, 32 bits with up to 8 of them after the point: a move adds and subtracts
+//! exactly one record, so residuals never drift. Targets are rounded to 1/256 of a record, or to less where counts
+//! are in the tens of millions. A [`View`] is what one attribute needs to know of its marginals, worked out once.
 
 use std::sync::Arc;
 
@@ -18,10 +19,16 @@ pub const LANES: usize = 16;
 const SHORT_ROW: usize = 128;
 
 /// See [`SHORT_ROW`].
-pub const LONG_WIDTH: usize = 64;
+const LONG_WIDTH: usize = 64;
 
 /// An attribute seen through a coarsening of this many codes or fewer has a table of what each change costs.
 const MAX_PENALTY: usize = 256;
+
+/// Units of one record at best; a power of two, so that whole numbers are exact.
+const FINEST_ONE: i32 = 256;
+
+/// Residuals stay within this many units.
+const MOST: f64 = 2.0e9;
 
 /// One attribute of a marginal, at its own resolution or through a map from code to bucket.
 #[derive(Debug, Clone)]
@@ -52,38 +59,36 @@ pub struct Target {
     pub weight: f64,
 }
 
-/// A target and the counts of the current records.
+/// A target and the residuals of the current records.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marginal {
     pub axes: Vec<Axis>,
     pub strides: Vec<usize>,
     pub weight: f64,
-    pub target: Vec<f32>,
-    pub count: Vec<i32>,
+    /// Count - target of each cell, in units of 1 / `one`.
+    pub residual: Vec<i32>,
+    pub one: i32,
 }
 
 impl Marginal {
-    pub fn new(target: Target, columns: &[Codes], records: usize) -> Self {
+    fn new(target: Target, one: i32, columns: &[Codes], records: usize) -> Self {
         let shape: Vec<u32> = target.axes.iter().map(|axis| axis.size).collect();
-        #[expect(clippy::cast_possible_truncation, reason = "24 bits are plenty for a wish")]
-        let values: Vec<f32> = target.values.iter().map(|&value| value as f32).collect();
         let mut marginal = Self {
             strides: layout::strides(&shape),
-            count: vec![0; values.len()],
             axes: target.axes,
             weight: target.weight,
-            target: values,
+            residual: target.values.iter().map(|&value| -fixed(value, one)).collect(),
+            one,
         };
-        marginal.recount(columns, records);
+        marginal.count(columns, records);
         marginal
     }
 
-    /// Count the records from scratch.
-    pub fn recount(&mut self, columns: &[Codes], records: usize) {
+    /// Add one for each record.
+    fn count(&mut self, columns: &[Codes], records: usize) {
         const CHUNK: usize = 2048;
         let mut cells = [0u32; CHUNK];
         let lookups: Vec<_> = self.axes.iter().zip(&self.strides).map(|(axis, &s)| Offsets::new(axis, s)).collect();
-        self.count.fill(0);
         for start in (0..records).step_by(CHUNK) {
             let cells = &mut cells[..CHUNK.min(records - start)];
             cells.fill(0);
@@ -91,23 +96,37 @@ impl Marginal {
                 offsets.add(columns[axis.attribute].column(), start, cells);
             }
             for &cell in &*cells {
-                self.count[cell as usize] += 1;
+                self.residual[cell as usize] += self.one;
             }
         }
     }
 
-    #[inline]
-    pub fn residual(&self, cell: usize) -> f64 {
-        f64::from(self.count[cell]) - f64::from(self.target[cell])
-    }
-
     /// Sum of absolute residuals, and of their squares.
     pub fn error(&self) -> (f64, f64) {
-        self.count.iter().zip(&self.target).fold((0.0, 0.0), |(sum, squares), (&count, &target)| {
-            let residual = f64::from(count) - f64::from(target);
+        let one = f64::from(self.one);
+        let (sum, squares) = self.residual.iter().fold((0.0, 0.0), |(sum, squares), &residual| {
+            let residual = f64::from(residual);
             (sum + residual.abs(), squares + residual * residual)
-        })
+        });
+        (sum / one, squares / (one * one))
     }
+}
+
+/// Units of one record: as fine as residuals allow that reach from minus the largest target to all records.
+pub(super) fn one(targets: &[Target], records: usize) -> i32 {
+    let values = targets.iter().flat_map(|target| &target.values);
+    #[expect(clippy::cast_precision_loss, reason = "a bound")]
+    let reach = values.fold(0.0f64, |most, value| most.max(value.abs())) + records as f64;
+    let mut one = FINEST_ONE;
+    while one > 1 && reach * f64::from(one) > MOST {
+        one /= 2;
+    }
+    one
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "clamped")]
+pub(super) fn fixed(value: f64, one: i32) -> i32 {
+    (value * f64::from(one)).clamp(-MOST, MOST).round_ties_even() as i32
 }
 
 /// How far each code of an attribute moves through a table: a factor, or a lookup where there is a map.
@@ -173,7 +192,6 @@ pub(super) struct Incidence {
 /// What a visit to one attribute needs to know.
 #[derive(Debug, Clone)]
 pub(super) struct View {
-    pub attribute: usize,
     pub cardinality: usize,
     pub incidences: Vec<Incidence>,
     /// Values summed at a time, and how many such pieces a row has.
@@ -195,7 +213,6 @@ impl View {
         let pieces = cardinality.div_ceil(width);
         let row = width * pieces;
         let mut view = Self {
-            attribute,
             cardinality,
             incidences: Vec::new(),
             width,
@@ -243,7 +260,8 @@ pub(super) fn first_cell(marginal: &Marginal, axis: usize, row: usize) -> usize 
 
 /// Count every target over the records.
 pub(super) fn marginals(targets: Vec<Target>, columns: &[Codes], records: usize) -> Vec<Marginal> {
-    targets.into_par_iter().with_max_len(1).map(|target| Marginal::new(target, columns, records)).collect()
+    let one = one(&targets, records);
+    targets.into_par_iter().with_max_len(1).map(|target| Marginal::new(target, one, columns, records)).collect()
 }
 
 /// A view for each attribute.
@@ -262,7 +280,7 @@ pub(super) fn check_memory(cardinalities: &[u32], targets: &[Target], limit: u64
             (cells / u128::from(axis.size)).saturating_mul(cardinality.next_multiple_of(LANES as u128))
         });
         let padded = padded.max().unwrap_or(0);
-        bytes = bytes.saturating_add(cells.saturating_mul(8)).saturating_add(padded.saturating_mul(2));
+        bytes = bytes.saturating_add(cells.saturating_mul(4)).saturating_add(padded.saturating_mul(6));
         if bytes > u128::from(limit) || padded >= 1 << 31 {
             return Err(Error::TableTooLarge { clique, cells, bytes, limit });
         }

@@ -1,14 +1,14 @@
 //! One visit to one attribute: every record may move to another value of it.
 //!
-//! The residuals of the attribute's marginals, times their weights, are copied into rows of 16-bit lanes, one row of the
-//! attribute's values for each joint value of the others, small enough for the second-level cache. Records come in
-//! blocks of 128, in random order of blocks, and a window of blocks at a time is treated in two steps:
+//! The residuals of the attribute's marginals are copied into rows, one row of the attribute's values for each joint value
+//! of the others: as they are, and times their weights in 16-bit lanes, small enough for the second-level cache. Records come in
+//! blocks of 128, and a window of blocks at a time, the windows in random order, is treated in two steps:
 //!
 //! - **Propose**, in parallel over blocks: find the rows of each record; sum its current value over them and skip it where
 //!   that is not positive (it then sits in no over-full cell; only where all marginals are pairs or less); else sum
 //!   all values at once by saturating vector additions and take the smallest. Nothing is changed.
-//! - **Apply**, in order: compute the gain of each proposal exactly from counts and targets, and move the record, its
-//!   counts and its lanes if it is one. Proposals that an earlier one of the window made useless are dropped.
+//! - **Apply**, in order: compute the gain of each proposal from the exact residuals, and move the record and its residuals if
+//!   it is one. Proposals that an earlier one of the window made useless are dropped.
 //!
 //! So a 16-bit rounding or saturation can hide a move, never make a wrong one; and the loss falls with every move, for
 //! any number of threads alike.
@@ -16,11 +16,13 @@
 
 use rayon::prelude::*;
 
-use super::problem::{LANES, LONG_WIDTH, Marginal, Offsets, View, first_cell};
+use super::problem::{LANES, Marginal, Offsets, View, first_cell};
 use super::schedule::strided;
 use crate::parallel::Cancel;
 use crate::random::{Random, mix};
-use crate::simd::vectorised;
+use crate::simd::Lanes;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::avx2;
 use crate::table::{Codes, Column};
 
 /// Records whose rows are found at a time.
@@ -40,10 +42,9 @@ pub(super) struct Task {
     pub moves: usize,
 }
 
-/// How many blocks see the same residuals: few where there are few records, so that the residuals stay fresh.
+/// How many blocks, one after another, see the same residuals: few where there are few records, so that they stay fresh.
 pub(super) fn window(blocks: usize) -> usize {
-    let most: usize = std::env::var("WINDOW").ok().and_then(|w| w.parse().ok()).unwrap_or(16);
-    (blocks / 32).clamp(1, most)
+    (blocks / 32).clamp(1, 8)
 }
 
 /// Visit `view`'s attribute once.
@@ -60,21 +61,23 @@ pub(super) fn visit(
     let mut working = Working::new(view, &task.marginals, threshold);
     let mut random = Random::new(stream);
     let key = random.bits();
-    let blocks: Vec<usize> = strided(records.div_ceil(BLOCK), &mut random).collect();
+    let blocks = records.div_ceil(BLOCK);
+    let window = window(blocks);
     let mut scratch = Scratch::default();
-    let mut proposals: Vec<Proposals> = (0..window(blocks.len())).map(|_| Proposals::default()).collect();
-    for window in blocks.chunks(window(blocks.len())) {
+    let mut proposals: Vec<Proposals> = (0..window).map(|_| Proposals::default()).collect();
+    for number in strided(blocks.div_ceil(window), &mut random) {
         if cancel.is_cancelled() {
-            return;
+            break;
         }
         let job = Job { view, working: &working, columns, codes: task.codes.column(), key };
-        let proposals = &mut proposals[..window.len()];
+        let first = number * window;
+        let proposals = &mut proposals[..window.min(blocks - first)];
         if alone {
-            let pairs = proposals.par_iter_mut().zip(window);
-            pairs.for_each_init(Scratch::default, |scratch, (found, &block)| job.propose(block, scratch, found));
+            let blocks = proposals.par_iter_mut().enumerate();
+            blocks.for_each_init(Scratch::default, |scratch, (i, found)| job.propose(first + i, scratch, found));
         } else {
-            for (found, &block) in proposals.iter_mut().zip(window) {
-                job.propose(block, &mut scratch, found);
+            for (i, found) in proposals.iter_mut().enumerate() {
+                job.propose(first + i, &mut scratch, found);
             }
         }
         for found in proposals {
@@ -84,89 +87,123 @@ pub(super) fn visit(
             }
         }
     }
+    working.write_back(view, &mut task.marginals);
 }
 
-/// The 16-bit copy of the weighted residuals.
+/// The copies of the residuals, a row of the attribute's values for each joint value of the others.
 struct Working {
+    /// In fixed point, as the marginals have them.
+    exact: Vec<i32>,
+    /// Times weights, rounded.
     lanes: Vec<i16>,
-    /// Units of a residual of one in each incidence.
+    /// 16-bit units of one fixed-point unit in each incidence.
     units: Vec<f32>,
-    /// What a sum must exceed the smallest by to be worth a proposal, in units.
+    /// What a sum must exceed the smallest by to be worth a proposal, in 16-bit units.
     gap: i32,
 }
 
 impl Working {
     fn new(view: &View, marginals: &[Marginal], threshold: f64) -> Self {
-        let units = units(view, marginals);
+        let units = units(marginals);
+        let mut exact = vec![0; view.length];
         let mut lanes = vec![i16::MAX; view.length];
         let row = view.row();
         for ((incidence, marginal), &unit) in view.incidences.iter().zip(marginals).zip(&units) {
             let stride = marginal.strides[incidence.axis];
-            let axis = &marginal.axes[incidence.axis];
-            let rows = lanes[incidence.first..].chunks_exact_mut(row).take(incidence.rows);
-            for (r, lanes) in rows.enumerate() {
-                let first = first_cell(marginal, incidence.axis, r);
-                let lanes = &mut lanes[..view.cardinality];
-                match &axis.map {
-                    None => {
-                        let cells = marginal.count[first..].iter().zip(&marginal.target[first..]).step_by(stride);
-                        for (lane, (&count, &target)) in lanes.iter_mut().zip(cells) {
-                            *lane = quantise(count, target, unit);
-                        }
-                    }
-                    Some(map) => {
-                        for (lane, &bucket) in lanes.iter_mut().zip(&**map) {
-                            let cell = first + bucket as usize * stride;
-                            *lane = quantise(marginal.count[cell], marginal.target[cell], unit);
-                        }
-                    }
+            let range = incidence.first..incidence.first + incidence.rows * row;
+            let rows = exact[range.clone()].chunks_exact_mut(row).zip(lanes[range].chunks_exact_mut(row));
+            for (r, (exact, lanes)) in rows.enumerate() {
+                let cells = &marginal.residual[first_cell(marginal, incidence.axis, r)..];
+                let exact = &mut exact[..view.cardinality];
+                match &marginal.axes[incidence.axis].map {
+                    None => exact.iter_mut().zip(cells.iter().step_by(stride)).for_each(|(to, &from)| *to = from),
+                    Some(map) => exact.iter_mut().zip(&**map).for_each(|(to, &b)| *to = cells[b as usize * stride]),
                 }
+                lanes.iter_mut().zip(exact).for_each(|(lane, residual)| *lane = quantise(*residual, unit));
             }
         }
         #[expect(clippy::cast_possible_truncation, reason = "clamped")]
         let in_units = |weight: f64| (threshold * weight).clamp(0.0, f64::from(LIMIT)).round_ties_even() as i16;
+        let whole = marginals.iter().zip(&units).map(|(marginal, &unit)| f64::from(unit) * f64::from(marginal.one));
+        let whole: Vec<f64> = whole.collect();
         if let Some(first) = view.penalty {
             for (from, lanes) in (0u32..).zip(lanes[first..].chunks_exact_mut(row)) {
                 for (to, lane) in (0u32..).zip(&mut lanes[..view.cardinality]) {
-                    let changes = view.incidences.iter().zip(marginals).zip(&units).filter(|((incidence, marginal), _)| {
+                    let changes = view.incidences.iter().zip(marginals).zip(&whole).filter(|((incidence, marginal), _)| {
                         let axis = &marginal.axes[incidence.axis];
                         axis.bucket(from) != axis.bucket(to)
                     });
-                    *lane = in_units(changes.map(|(_, &unit)| f64::from(unit)).sum());
+                    *lane = in_units(changes.map(|(_, weight)| weight).sum());
                 }
             }
         }
-        let all: f64 = units.iter().map(|&unit| f64::from(unit)).sum();
-        let gap = if view.coarsened { 0 } else { in_units(all).into() };
-        Self { lanes, units, gap }
+        let gap = if view.coarsened { 0 } else { in_units(whole.iter().sum()).into() };
+        Self { exact, lanes, units, gap }
+    }
+
+    /// Give the marginals their residuals back.
+    fn write_back(&self, view: &View, marginals: &mut [Marginal]) {
+        let row = view.row();
+        for (incidence, marginal) in view.incidences.iter().zip(marginals) {
+            let stride = marginal.strides[incidence.axis];
+            for (r, exact) in self.exact[incidence.first..].chunks_exact(row).take(incidence.rows).enumerate() {
+                let first = first_cell(marginal, incidence.axis, r);
+                let cells = &mut marginal.residual[first..];
+                let exact = &exact[..view.cardinality];
+                match &marginal.axes[incidence.axis].map {
+                    None => cells.iter_mut().step_by(stride).zip(exact).for_each(|(to, &from)| *to = from),
+                    Some(map) => exact.iter().zip(&**map).for_each(|(&from, &b)| cells[b as usize * stride] = from),
+                }
+            }
+        }
+    }
+
+    /// Change the residual of `code`'s cell, in the row at `start`, by `change`; lanes in one bucket share a cell.
+    #[inline]
+    fn change(&mut self, start: usize, code: u32, change: i32, unit: f32, map: Option<&[u32]>) {
+        let at = start + code as usize;
+        let residual = self.exact[at] + change;
+        let lane = quantise(residual, unit);
+        match map {
+            None => (self.exact[at], self.lanes[at]) = (residual, lane),
+            Some(map) => {
+                let bucket = map[code as usize];
+                for (other, _) in map.iter().enumerate().filter(|&(_, &b)| b == bucket) {
+                    (self.exact[start + other], self.lanes[start + other]) = (residual, lane);
+                }
+            }
+        }
     }
 }
 
-/// Units of a residual of one in each marginal: as fine as sums without saturation allow, within limits, and a power of
-/// two for marginals of equal weight, which are then summed exactly.
-fn units(view: &View, marginals: &[Marginal]) -> Vec<f32> {
+/// 16-bit units of one fixed-point unit in each marginal: as fine as sums without saturation allow, within limits; for
+/// marginals of equal weight one record is a power of two, and whole numbers are summed exactly.
+fn units(marginals: &[Marginal]) -> Vec<f32> {
     #[expect(clippy::cast_possible_truncation, reason = "weights are ratios")]
     let weights: Vec<f32> = marginals.iter().map(|marginal| marginal.weight as f32).collect();
-    #[expect(clippy::cast_precision_loss, reason = "a few marginals")]
-    let mean = weights.iter().sum::<f32>() / weights.len() as f32;
-    debug_assert_eq!(view.incidences.len(), weights.len());
-    let largest = |marginal: &Marginal| {
-        #[expect(clippy::cast_precision_loss, reason = "a bound")]
-        let residuals = marginal.count.iter().zip(&marginal.target).map(|(&count, &target)| (count as f32 - target).abs());
-        residuals.fold(0.0f32, f32::max)
+    #[expect(clippy::cast_precision_loss, reason = "a few marginals, powers of two, and a bound")]
+    let per_unit = {
+        let mean = weights.iter().sum::<f32>() / weights.len() as f32;
+        let largest = |marginal: &Marginal| {
+            let largest = marginal.residual.iter().fold(0, |most, residual| most.max(residual.unsigned_abs()));
+            largest as f32 / marginal.one as f32
+        };
+        let reach: f32 = marginals.iter().zip(&weights).map(|(marginal, w)| w / mean * largest(marginal)).sum();
+        let mut record = FINEST;
+        while record > 1.0 && record * reach > f32::from(i16::MAX) {
+            record /= 2.0;
+        }
+        move |marginal: &Marginal, weight: f32| weight / mean * (record / marginal.one as f32)
     };
-    let reach: f32 = marginals.iter().zip(&weights).map(|(marginal, weight)| weight / mean * largest(marginal)).sum();
-    let mut unit = FINEST;
-    while unit > 1.0 && unit * reach > f32::from(i16::MAX) {
-        unit /= 2.0;
-    }
-    weights.into_iter().map(|weight| weight / mean * unit).collect()
+    marginals.iter().zip(weights).map(|(marginal, weight)| per_unit(marginal, weight)).collect()
 }
 
 #[inline]
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "clamped; an approximation")]
-fn quantise(count: i32, target: f32, unit: f32) -> i16 {
-    ((count as f32 - target) * unit).clamp(-LIMIT, LIMIT).round_ties_even() as i16
+fn quantise(residual: i32, unit: f32) -> i16 {
+    // Adding and taking away 1.5 * 2^23 rounds to whole numbers without a call, which `round` is on old machines.
+    const ROUND: f32 = 12_582_912.0;
+    ((residual as f32 * unit).clamp(-LIMIT, LIMIT) + ROUND - ROUND) as i16
 }
 
 /// What proposing reads.
@@ -196,12 +233,33 @@ impl Job<'_> {
     fn propose(&self, block: usize, scratch: &mut Scratch, found: &mut Proposals) {
         found.moves.clear();
         found.rows.clear();
-        propose(self, block, scratch, found);
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the feature the function is compiled for was just detected.
+            return unsafe { propose_avx2(self, block, scratch, found) };
+        }
+        self.propose_with::<[i16; LANES]>(block, scratch, found);
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
-    fn propose_by<const WIDTH: usize>(&self, block: usize, scratch: &mut Scratch, found: &mut Proposals) {
+    fn propose_with<L: Lanes>(&self, block: usize, scratch: &mut Scratch, found: &mut Proposals) {
+        match self.view.width / LANES {
+            1 => self.propose_by::<L, 1>(block, scratch, found),
+            2 => self.propose_by::<L, 2>(block, scratch, found),
+            3 => self.propose_by::<L, 3>(block, scratch, found),
+            4 => self.propose_by::<L, 4>(block, scratch, found),
+            5 => self.propose_by::<L, 5>(block, scratch, found),
+            6 => self.propose_by::<L, 6>(block, scratch, found),
+            7 => self.propose_by::<L, 7>(block, scratch, found),
+            8 => self.propose_by::<L, 8>(block, scratch, found),
+            _ => unreachable!("rows of one to eight vectors, or pieces of them"),
+        }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
+    fn propose_by<L: Lanes, const VECTORS: usize>(&self, block: usize, scratch: &mut Scratch, found: &mut Proposals) {
         let start = block * BLOCK;
         let length = BLOCK.min(self.codes.len() - start);
         let own = self.find_rows(start, length, scratch);
@@ -222,7 +280,7 @@ impl Job<'_> {
         for &k in &candidates[..count] {
             let k = usize::from(k % 128);
             let record = start + k;
-            if let Some(to) = self.best::<WIDTH>(&scratch.rows, k, current[k], record) {
+            if let Some(to) = self.best::<L, VECTORS>(&scratch.rows, k, current[k], record) {
                 #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^31 records")]
                 found.moves.push((record as u32, to));
                 found.rows.extend(scratch.rows[..self.view.incidences.len()].iter().map(|rows| rows[k]));
@@ -256,26 +314,32 @@ impl Job<'_> {
     /// The value with the smallest sum, if it is smaller than the current one by more than the gap.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
-    fn best<const WIDTH: usize>(&self, rows: &[[u32; BLOCK]], k: usize, current: i32, record: usize) -> Option<u32> {
+    fn best<L: Lanes, const VECTORS: usize>(
+        &self,
+        rows: &[[u32; BLOCK]],
+        k: usize,
+        current: i32,
+        record: usize,
+    ) -> Option<u32> {
         let ties = Ties::new(self.key, record, self.view.pieces);
         let mut best = None;
         let mut least = current - self.working.gap;
         for i in 0..self.view.pieces {
-            let piece = ties.piece(i);
-            let mut sums = [0i16; WIDTH];
+            let piece = ties.piece(i) * VECTORS * LANES;
+            let mut sums = [L::ZERO; VECTORS];
             for rows in rows {
-                let first = rows[k] as usize + piece * WIDTH;
-                let row: &[i16; WIDTH] = self.working.lanes[first..first + WIDTH].try_into().expect("its length");
-                for (sum, &lane) in sums.iter_mut().zip(row) {
-                    *sum = sum.saturating_add(lane);
+                let first = rows[k] as usize + piece;
+                let (row, _) = self.working.lanes[first..first + VECTORS * LANES].as_chunks::<LANES>();
+                for (sum, lanes) in sums.iter_mut().zip(row) {
+                    *sum = sum.saturating_add(L::load(lanes));
                 }
             }
-            let smallest = smallest(&sums);
+            let smallest = sums.iter().fold(L::MAX, |least, &sum| least.min(sum)).array();
+            let smallest = smallest.into_iter().fold(i16::MAX, i16::min);
             if i32::from(smallest) < least {
                 least = smallest.into();
-                let value = piece * WIDTH + ties.lane(&sums, smallest);
                 #[expect(clippy::cast_possible_truncation, reason = "below a cardinality")]
-                let value = value as u32;
+                let value = (piece + ties.lane(&sums.map(L::array), smallest)) as u32;
                 best = Some(value);
             }
         }
@@ -283,31 +347,10 @@ impl Job<'_> {
     }
 }
 
-vectorised! {
-    fn propose(job: &Job<'_>, block: usize, scratch: &mut Scratch, found: &mut Proposals) {
-        match job.view.width / LANES {
-            1 => job.propose_by::<16>(block, scratch, found),
-            2 => job.propose_by::<32>(block, scratch, found),
-            3 => job.propose_by::<48>(block, scratch, found),
-            5 => job.propose_by::<80>(block, scratch, found),
-            6 => job.propose_by::<96>(block, scratch, found),
-            7 => job.propose_by::<112>(block, scratch, found),
-            8 => job.propose_by::<128>(block, scratch, found),
-            _ => job.propose_by::<LONG_WIDTH>(block, scratch, found),
-        }
-    }
-}
-
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
-fn smallest<const WIDTH: usize>(sums: &[i16; WIDTH]) -> i16 {
-    let mut least = [i16::MAX; LANES];
-    for chunk in sums.as_chunks::<LANES>().0 {
-        for (least, &sum) in least.iter_mut().zip(chunk) {
-            *least = sum.min(*least);
-        }
-    }
-    least.into_iter().fold(i16::MAX, i16::min)
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn propose_avx2(job: &Job<'_>, block: usize, scratch: &mut Scratch, found: &mut Proposals) {
+    job.propose_with::<avx2::Register>(block, scratch, found);
 }
 
 /// Which of several equally good values is taken: a different order for every record, so that none is favoured.
@@ -338,9 +381,9 @@ impl Ties {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
     #[expect(clippy::cast_possible_truncation, reason = "at most 128 lanes")]
-    fn lane<const WIDTH: usize>(self, sums: &[i16; WIDTH], wanted: i16) -> usize {
+    fn lane<const VECTORS: usize>(self, sums: &[[i16; LANES]; VECTORS], wanted: i16) -> usize {
         let mut first = u16::MAX;
-        for (lane, &sum) in sums.iter().enumerate() {
+        for (lane, &sum) in sums.as_flattened().iter().enumerate() {
             let rank = lane as u16 ^ self.flip;
             first = first.min(if sum == wanted { rank } else { u16::MAX });
         }
@@ -366,42 +409,26 @@ fn apply(
     threshold: f64,
 ) -> bool {
     let from = task.codes.column().code(record);
-    let row = view.row();
-    let (mut gain, mut changed) = (0.0, 0.0);
+    let (mut gain, mut cost) = (0.0, 0.0);
     for ((incidence, marginal), &start) in view.incidences.iter().zip(&task.marginals).zip(rows) {
         let axis = &marginal.axes[incidence.axis];
-        let (old, new) = (axis.bucket(from), axis.bucket(to));
-        if old != new {
-            let first = first_cell(marginal, incidence.axis, (start as usize - incidence.first) / row);
-            let stride = marginal.strides[incidence.axis];
-            gain += marginal.weight * (marginal.residual(first + old * stride) - marginal.residual(first + new * stride));
-            changed += marginal.weight;
+        if axis.bucket(from) != axis.bucket(to) {
+            let [old, new] = [from, to].map(|code| i64::from(working.exact[(start + code) as usize]));
+            #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
+            let difference = (old - new) as f64;
+            gain += marginal.weight * difference;
+            cost += marginal.weight * f64::from(marginal.one);
         }
     }
-    if gain <= threshold * changed {
+    if gain <= threshold * cost {
         return false;
     }
-    for (((incidence, marginal), &unit), &start) in
-        view.incidences.iter().zip(&mut task.marginals).zip(&working.units).zip(rows)
-    {
+    for (i, ((incidence, marginal), &start)) in view.incidences.iter().zip(&task.marginals).zip(rows).enumerate() {
         let axis = &marginal.axes[incidence.axis];
-        let (old, new) = (axis.bucket(from), axis.bucket(to));
-        if old == new {
-            continue;
-        }
-        let start = start as usize;
-        let first = first_cell(marginal, incidence.axis, (start - incidence.first) / row);
-        for (code, bucket, change) in [(from, old, -1), (to, new, 1)] {
-            let cell = first + bucket * marginal.strides[incidence.axis];
-            marginal.count[cell] += change;
-            let value = quantise(marginal.count[cell], marginal.target[cell], unit);
-            match &marginal.axes[incidence.axis].map {
-                None => working.lanes[start + code as usize] = value,
-                Some(map) => {
-                    let lanes = working.lanes[start..].iter_mut().zip(&**map);
-                    lanes.filter(|(_, b)| **b as usize == bucket).for_each(|(lane, _)| *lane = value);
-                }
-            }
+        if axis.bucket(from) != axis.bucket(to) {
+            let unit = working.units[i];
+            working.change(start as usize, from, -marginal.one, unit, axis.map.as_deref());
+            working.change(start as usize, to, marginal.one, unit, axis.map.as_deref());
         }
     }
     set(&mut task.codes, record, to);
