@@ -11,14 +11,19 @@ from chicle.errors import (
     ChicleError,
     DomainError,
     InfeasibleError,
+    NotFittedError,
     ParameterError,
     PrivacyError,
+    SchemaError,
 )
-from chicle.generate import Gum, gum, independent, mcf
+from chicle.generate import Descent, Gum, descend, gum, independent, mcf
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
 from chicle.privacy import Budget, Ledger
+from chicle.mechanisms import Independent, PrivSyn
 from chicle.records import Records
+from chicle.release import Release
+from chicle.schema import Schema
 
 __all__ = [
     "ArtefactError",
@@ -28,25 +33,33 @@ __all__ = [
     "Clique",
     "Compression",
     "Counter",
+    "Descent",
     "Domain",
     "DomainError",
     "Gum",
+    "Independent",
     "InfeasibleError",
     "Ledger",
     "Measurement",
+    "NotFittedError",
     "ParameterError",
+    "PrivSyn",
     "PrivacyError",
     "Records",
+    "Release",
+    "Schema",
+    "SchemaError",
     "__version__",
     "compress",
     "count",
     "datasets",
+    "descend",
     "gum",
     "independent",
     "mcf",
     "measure",
     "pairs",
     "privacy",
-    "select",
     "project",
+    "select",
 ]

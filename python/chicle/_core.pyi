@@ -14,11 +14,13 @@ __all__ = [
     "Counter",
     "Projection",
     "Gum",
+    "Descent",
     "__version__",
     "census",
     "count",
     "discrete_laplace",
     "indif",
+    "draw",
     "rounded_gaussian",
 ]
 
@@ -70,6 +72,7 @@ class Projection:
     def total(self) -> float: ...
     def sweep(self) -> float: ...
     def tables(self) -> list[npt.NDArray[np.float64]]: ...
+
 @final
 class Gum:
     def __new__(
@@ -95,6 +98,31 @@ class Gum:
     ) -> None: ...
     def records(self) -> list[npt.NDArray[Any]]: ...
 
+@final
+class Descent:
+    def __new__(
+        cls,
+        codes: Sequence[npt.NDArray[Any]],
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        cliques: Sequence[Sequence[int]],
+        targets: Sequence[tuple[npt.NDArray[np.float64], float, Sequence[tuple[int, npt.NDArray[np.uint32] | None]]]],
+        seed: int,
+        memory_limit: int,
+        threads: int | None = None,
+    ) -> Descent: ...
+    def sweep(self, threshold: float) -> int: ...
+    def fit(self) -> tuple[float, float]: ...
+    def columns(self) -> list[npt.NDArray[Any]]: ...
+
+def draw(
+    cardinalities: Sequence[int],
+    parents: Sequence[int | None],
+    weights: Sequence[npt.NDArray[np.float64]],
+    records: int,
+    seed: int,
+    threads: int | None = None,
+) -> list[npt.NDArray[Any]]: ...
 def rounded_gaussian(
     sigmas: Sequence[float],
     sizes: Sequence[int],

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
-from chicle.generate.independent import apportion, onto_simplex
+from chicle.generate.targets import apportion, onto_simplex
 from chicle.measure import Measurement, best_one_ways
 from chicle.records import Codes, Records, code_dtype
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
+from chicle._checks import threads_or_all
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.marginals import MEMORY_LIMIT

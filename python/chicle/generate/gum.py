@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
+from chicle._checks import threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, InfeasibleError, ParameterError
 from chicle.generate.independent import independent
-from chicle.marginals import MEMORY_LIMIT, check_threads
+from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement
 from chicle.records import Records
 
@@ -219,7 +220,7 @@ class Gum:
             [[self._domain.position(name) for name in clique] for clique, _ in scaled],
             [np.ascontiguousarray(values).reshape(-1) for _, values in scaled],
             int(self._rng.integers(2**63)),
-            check_threads(threads),
+            threads_or_all(threads),
         )
         self._errors = self._kernel.errors()
         self.trace: list[float] = [float(self._errors.mean())]

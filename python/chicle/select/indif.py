@@ -43,7 +43,7 @@ from chicle._checks import memory_bytes, threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
 from chicle.errors import DomainError, ParameterError
-from chicle.generate.independent import onto_simplex
+from chicle.generate.targets import onto_simplex
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, best_one_ways, estimate_total
 from chicle.privacy.budget import calibrate

@@ -9,11 +9,13 @@ mod census;
 mod consistency;
 mod convert;
 mod count;
+mod descent;
 mod enter;
 mod errors;
 mod gum;
 mod noise;
 mod select;
+mod start;
 
 use pyo3::prelude::*;
 
@@ -27,6 +29,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<count::Counter>()?;
     module.add_class::<consistency::Projection>()?;
     module.add_class::<gum::Gum>()?;
+    module.add_class::<descent::Descent>()?;
+    module.add_function(wrap_pyfunction!(start::draw, module)?)?;
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(census::census, module)?)?;

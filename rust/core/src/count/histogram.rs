@@ -19,6 +19,7 @@
 use std::cell::RefCell;
 
 use crate::parallel::Cancel;
+use crate::simd::vectorised;
 use crate::table::Column;
 
 /// Blocks of at most this many cells are counted by `u16` cell numbers.
@@ -79,34 +80,6 @@ pub fn count(columns: &[Column<'_>], strides: &[usize], cells: usize, records: u
     }
     table
 }
-
-/// Compile a function twice, for AVX2 and for the build's own target, and call the one this machine can run.
-macro_rules! vectorised {
-    ($(#[$meta:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
-        $(#[$meta])*
-        fn $name($($arg: $type),*) {
-            #[inline(always)]
-            fn portable($($arg: $type),*) $body
-
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2")]
-                fn avx2($($arg: $type),*) {
-                    portable($($arg),*);
-                }
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the feature the function is compiled for was just detected.
-                    return unsafe { avx2($($arg),*) };
-                }
-            }
-            #[allow(unreachable_code, reason = "reached on other machines")]
-            portable($($arg),*);
-        }
-    };
-}
-pub(crate) use vectorised;
-
-pub(crate) use vectorised;
 
 vectorised! {
     /// Blocks of up to [`NARROW_CELLS`] cells: `u16` cell numbers, four lanes or two.
