@@ -4,7 +4,7 @@
 //! over contiguous runs, which vectorise. Tables have their largest axis last, which keeps the runs long.
 //! Cost: one pass over the larger table. Sums run in the order of the cells, whatever the machine.
 
-use crate::count::histogram::vectorised;
+use crate::simd::vectorised;
 
 /// Which axes of a table its margin keeps, as merged runs of (cells, whether kept); the last run moves fastest.
 #[derive(Debug, Clone, PartialEq, Eq)]

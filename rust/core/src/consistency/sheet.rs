@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::axes::{join, sum};
 use super::plan::{CliquePlan, Rows};
 use super::{Rule, cut};
-use crate::count::histogram::vectorised;
+use crate::simd::vectorised;
 
 /// Cells add up to the total to this relative precision.
 const EXACT: f64 = 1e-13;

@@ -15,7 +15,8 @@
 use super::Marginal;
 use super::plan::Plan;
 use super::random::Stream;
-use crate::count::histogram::{NARROW_CELLS, NarrowAxes, vectorised};
+use crate::count::histogram::{NARROW_CELLS, NarrowAxes};
+use crate::simd::vectorised;
 use crate::parallel::Cancel;
 use crate::table::{Codes, Column};
 

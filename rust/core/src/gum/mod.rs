@@ -91,12 +91,7 @@ impl Gum {
     #[must_use]
     pub fn new(start: &Table<'_>, marginals: Vec<Marginal>, seed: u64) -> Self {
         assert!(start.records() <= MAX_RECORDS, "rows are numbered by 31 bits");
-        let copy = |(column, &cardinality): (_, &u32)| {
-            let mut codes = Codes::zeros(cardinality, 0);
-            codes.extend(column);
-            codes
-        };
-        let columns = start.columns().iter().zip(start.cardinalities()).map(copy).collect();
+        let columns = start.columns().iter().map(Codes::copy).collect();
         Self { rows: Rows::new(columns, start.records()), marginals, seed, scratch: Scratch::default() }
     }
 

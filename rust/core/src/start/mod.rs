@@ -47,7 +47,7 @@ pub fn draw(laws: &[Law<'_>], records: usize, seed: u64, cancel: &Cancel) -> Res
             .map(|&a| {
                 cancel.check()?;
                 let parent = laws[a].parent.map(|parent| columns[parent].as_ref().expect("drawn before").column());
-                Ok(column(&laws[a], parent, records, &mut Random::new([seed, a as u64])))
+                column(&laws[a], parent, records, &mut Random::new([seed, a as u64]))
             })
             .collect::<Result<_>>()?;
         for (a, codes) in ready.into_iter().zip(drawn) {
@@ -58,14 +58,14 @@ pub fn draw(laws: &[Law<'_>], records: usize, seed: u64, cancel: &Cancel) -> Res
     Ok(columns.into_iter().flatten().collect())
 }
 
-fn column(law: &Law<'_>, parent: Option<Column<'_>>, records: usize, random: &mut Random) -> Codes {
-    let mut codes = Codes::zeros(law.cardinality, records);
+fn column(law: &Law<'_>, parent: Option<Column<'_>>, records: usize, random: &mut Random) -> Result<Codes> {
+    let mut codes = Codes::zeros(law.cardinality, records)?;
     match &mut codes {
         Codes::U8(codes) => fill(law, parent, codes, random),
         Codes::U16(codes) => fill(law, parent, codes, random),
         Codes::U32(codes) => fill(law, parent, codes, random),
     }
-    codes
+    Ok(codes)
 }
 
 fn fill<C: Copy + TryFrom<u32>>(law: &Law<'_>, parent: Option<Column<'_>>, codes: &mut [C], random: &mut Random) {
