@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from chicle.compress import compress
-from chicle.consistency import project
+from chicle.consistency import Nonnegativity, project
 from chicle.domain import Clique, Domain
 from chicle.errors import ParameterError
 from chicle.generate.compose import compose
@@ -38,7 +38,8 @@ class PrivSyn(Mechanism):
         ``"gum"``, the paper's record update; ``"descent"``, chicle's own, closer to the targets and faster; ``"mcf"``,
         the paper's baseline.
     shares
-        Parts of the budget for the 1-ways, for selection and for the chosen marginals.
+        Parts of the budget for the 1-ways, for selection and for the chosen marginals. Within the first and the last,
+        a marginal of c cells gets a share ~ c^(2/3) ([P] equation 1).
     form
         InDif scores against the ``"released"`` 1-ways (sensitivity 1), or as ``"published"`` (sensitivity 4).
     cliques
@@ -98,10 +99,16 @@ class PrivSyn(Mechanism):
     def _plan(self, schema: Schema, budget: Budget) -> Plan:
         domain, k = schema.domain, schema.max_records_per_person
         first, second, third = self._parts(budget.rho, domain)
-        each = first / len(domain)
+        shares = budget_shares([(name,) for name in domain], domain)
         steps = [
-            Step(release="1-way", of=name, values=size, rho=each, sigma=calibrate(each, l2_sensitivity=k))
-            for name, size in domain.items()
+            Step(
+                release="1-way",
+                of=name,
+                values=domain[name],
+                rho=first * share,
+                sigma=calibrate(first * share, l2_sensitivity=k),
+            )
+            for name, share in zip(domain, shares, strict=True)
         ]
         if self.cliques is None:
             pairs = len(domain) * (len(domain) - 1) // 2
@@ -120,22 +127,23 @@ class PrivSyn(Mechanism):
         first, second, third = self._parts(rho, schema.domain)
         domain, k = schema.domain, schema.max_records_per_person
         given = None if self.cliques is None else given_cliques(self.cliques, domain)
-        sigma = calibrate(first / len(domain), l2_sensitivity=k)
-        one_ways = measure(
-            records, [(name,) for name in domain], sigma, ledger, purpose="1-way", threads=self.threads
-        )
+        singles = [(name,) for name in domain]
+        sigmas = [calibrate(first * share, l2_sensitivity=k) for share in budget_shares(singles, domain)]
+        one_ways = measure(records, singles, sigmas, ledger, purpose="1-way", threads=self.threads)
         compression = compress(one_ways, domain, theta=self.theta)
         coded = compression.encode(records)
         chosen = self._select(coded, compression.one_ways, ledger, second, third) if given is None else given
         # With nothing worth a marginal, the rest of the budget makes the 1-ways better.
-        cliques = chosen or [(name,) for name in domain]
+        cliques = chosen or singles
         shares = budget_shares(cliques, compression.domain)
         sigmas = [calibrate(third * share, l2_sensitivity=k) for share in shares]
         measured = measure(coded, cliques, sigmas, ledger, threads=self.threads)
         targets = [*compression.one_ways, *measured]
 
         def generate(n: int, seed: int | None, trace: list[float]) -> Records:
-            tables = targets if self.generator == "descent" else self._consistent(targets, compression.domain)
+            # The published loop for the published kernels; descent gains a little from the nearest tables.
+            rule: Nonnegativity = "least-squares" if self.generator == "descent" else "norm-sub"
+            tables = project(targets, compression.domain, nonnegativity=rule, threads=self.threads)
             made = compose(
                 partial(kernel, trace), tables, compression.domain, n, seed, separate=self.separate, append=self.append
             )
@@ -151,9 +159,6 @@ class PrivSyn(Mechanism):
         scores = indif(records, ledger, rho=second, one_ways=one_ways, form=self.form, threads=self.threads)
         pairs = dense_marg(scores, records.domain, rho=third, l2_sensitivity=records.max_records_per_person)
         return combine(pairs, records.domain, gamma=self.gamma)
-
-    def _consistent(self, targets: Sequence[Measurement], domain: Domain) -> list[Measurement]:
-        return project(targets, domain, nonnegativity="norm-sub", threads=self.threads)
 
     def _kernel(self) -> Callable[..., Records]:
         """Return the record kernel; it notes its error after each pass in a trace, and reports progress."""
