@@ -29,7 +29,7 @@ const SLAB_CELLS: usize = 1 << 14;
 const PARTS: usize = 8;
 
 /// Tables of at most this many cells are one part: splitting costs more than it gains.
-const PART_CELLS: usize = 1 << 16;
+const PART_CELLS: usize = 1 << 17;
 
 /// Attributes, by their rank in the common layout.
 pub type Set = Vec<u32>;
