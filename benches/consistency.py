@@ -20,7 +20,7 @@ import chicle
 from chicle import Clique, Domain, Measurement
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.oracles import consistency as oracle  # noqa: E402 - the repository is not installed
+from tests.oracles import consistency as oracle
 
 SIGMA = 50.0
 TOLERANCE = 1e-6
@@ -53,7 +53,7 @@ def pairs(settings: Settings) -> Part:
                 chicle.project,
                 measured,
                 people.domain,
-                nonnegativity=rule,  # type: ignore[arg-type]
+                nonnegativity=rule,
                 tolerance=TOLERANCE,
                 threads=threads,
             )
@@ -71,7 +71,7 @@ def pairs(settings: Settings) -> Part:
         numpy = (perf_counter() - start) / NUMPY_SWEEPS
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            mine = chicle.project(measured, people.domain, nonnegativity=rule, max_sweeps=NUMPY_SWEEPS)  # type: ignore[arg-type]
+            mine = chicle.project(measured, people.domain, nonnegativity=rule, max_sweeps=NUMPY_SWEEPS)
         close = (np.allclose(m.values, t, atol=1e-5) for m, t in zip(mine, theirs, strict=True))
         check(all(close), f"chicle and numpy project differently after {NUMPY_SWEEPS} sweeps")
         seconds = {"chicle, 1 thread": timed["1"].seconds, "chicle, 2 threads": timed["2"].seconds}

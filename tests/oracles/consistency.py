@@ -1,4 +1,4 @@
-"""Section 4.3 of [P] in plain numpy, as `chicle.project` does it: the oracle of the tests, and the peer of the benchmark."""
+"""Section 4.3 of [P] in plain numpy, as `chicle.project` does it: oracle of the tests, peer of the benchmark."""
 
 from collections.abc import Iterable, Sequence
 from math import prod, sqrt
@@ -29,9 +29,10 @@ def kept_shape(clique: Clique, table: Table, kept: frozenset[str]) -> tuple[int,
 
 def margin(clique: Clique, table: Table, kept: frozenset[str]) -> Table:
     """The margin with axes by name, so that those of different cliques compare."""
-    summed = table.sum(axis=tuple(i for i, name in enumerate(clique) if name not in kept))
+    summed: Table = table.sum(axis=tuple(i for i, name in enumerate(clique) if name not in kept))
     names = [name for name in clique if name in kept]
-    return summed.transpose(sorted(range(len(names)), key=names.__getitem__))
+    by_name: Table = summed.transpose(sorted(range(len(names)), key=names.__getitem__))
+    return by_name
 
 
 def spread(clique: Clique, table: Table, kept: frozenset[str], values: Table) -> Table:
@@ -89,7 +90,7 @@ def norm_sub(table: Table, total: float) -> Table:
 def project(
     measurements: Sequence[Measurement], *, rule: str, tolerance: float = 1e-6, max_sweeps: int = 3_000
 ) -> tuple[list[Table], int]:
-    """Project by ``"norm-sub"`` (alternate) or ``"least-squares"`` (the dual, with momentum); also the sweeps it took."""
+    """Project by ``"norm-sub"`` (alternate) or ``"least-squares"`` (the dual, with momentum); also count sweeps."""
     sharing = Sharing(measurements)
     measured = [np.asarray(m.values, dtype=np.float64) for m in measurements]
     total = max(sharing.total(measured), 0.0)
@@ -134,9 +135,9 @@ def incidence(cliques: Sequence[Clique], domain: dict[str, int]) -> tuple[Table,
                     shape = tuple(domain[name] for name in cliques[k])
                     table = np.zeros(shape)
                     group = table.size / unit.size
-                    row[starts[k] : starts[k + 1]] = (
-                        np.broadcast_to(spread(cliques[k], table, kept, unit) * group, shape).reshape(-1)
-                    )
+                    row[starts[k] : starts[k + 1]] = np.broadcast_to(
+                        spread(cliques[k], table, kept, unit) * group, shape
+                    ).reshape(-1)
                 rows.append(row)
     total = np.zeros((1, starts[-1]))
     total[0, : sizes[0]] = 1.0

@@ -317,14 +317,7 @@ impl<'a> Index<'a> {
     }
 
     /// Add the intersections of `set` with the cliques that share an attribute with it and are not yet `seen`.
-    fn intersect(
-        &self,
-        set: &Set,
-        seen: &mut [usize],
-        stamp: usize,
-        found: &mut HashSet<Set>,
-        queue: &mut Vec<Set>,
-    ) {
+    fn intersect(&self, set: &Set, seen: &mut [usize], stamp: usize, found: &mut HashSet<Set>, queue: &mut Vec<Set>) {
         let mut common = Set::new();
         for &c in set.iter().flat_map(|&a| &self.containing[a as usize]) {
             if seen[c] == stamp {

@@ -57,7 +57,10 @@ struct PartScratch {
 enum Cut {
     Keep,
     /// `max(cell - level, 0) * scale`.
-    Level { level: f64, scale: f64 },
+    Level {
+        level: f64,
+        scale: f64,
+    },
 }
 
 impl Sheet {
@@ -84,9 +87,10 @@ impl Sheet {
             cut_and_sum(plan, cut, 0, cells, part, &mut self.margins);
         } else {
             let (table, lift) = (&self.table, &self.lift);
-            let fold = |start: f64, slab: &(dyn Fn(&[f64]) -> [f64; 2] + Sync), add: fn([f64; 2], [f64; 2]) -> [f64; 2]| {
-                in_parts(plan, table, lift, base, [start, 0.0], slab, add)
-            };
+            let fold =
+                |start: f64, slab: &(dyn Fn(&[f64]) -> [f64; 2] + Sync), add: fn([f64; 2], [f64; 2]) -> [f64; 2]| {
+                    in_parts(plan, table, lift, base, [start, 0.0], slab, add)
+                };
             self.level = level(
                 self.level,
                 total,
@@ -235,14 +239,7 @@ fn raise(plan: &CliquePlan, lift: &[f64], base: &[f64], first: usize, cells: &mu
 }
 
 /// The same, from `values` into `cells`.
-fn raise_into(
-    plan: &CliquePlan,
-    lift: &[f64],
-    base: &[f64],
-    first: usize,
-    values: &[f64],
-    cells: &mut Vec<f64>,
-) {
+fn raise_into(plan: &CliquePlan, lift: &[f64], base: &[f64], first: usize, values: &[f64], cells: &mut Vec<f64>) {
     cells.resize(values.len(), 0.0);
     raise_rows_into(values, base, plain(plan, lift, first, values.len()), cells);
     raise_mapped(plan, lift, first, cells);
