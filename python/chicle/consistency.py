@@ -91,8 +91,8 @@ def project(
     >>> single = Measurement(("sex",), np.array([50, 43]), sigma=1.0)
     >>> for table in project([pair, single], {"sex": 2, "smokes": 2}):
     ...     print(table.clique, table.values.round(2).tolist())
-    ('sex', 'smokes') [[28.97, 20.97], [43.03, 0.0]]
-    ('sex',) [49.95, 43.03]
+    ('sex', 'smokes') [[29.02, 21.02], [42.87, 0.0]]
+    ('sex',) [50.04, 42.87]
     """
     domain = domain if isinstance(domain, Domain) else Domain(domain)
     _check_parameters(total, nonnegativity, tolerance, max_sweeps, memory_limit)
@@ -143,9 +143,9 @@ def _check_parameters(
         raise ParameterError(f"total must be None or a number from 0 to 2^53, not {total!r}")
     if not (isfinite(tolerance) and tolerance > 0):
         raise ParameterError(f"tolerance must be a positive number, not {tolerance!r}")
-    if isinstance(max_sweeps, bool) or not isinstance(max_sweeps, int) or max_sweeps < 1:
+    if type(max_sweeps) is not int or max_sweeps < 1:
         raise ParameterError(f"max_sweeps must be an integer of at least 1, not {max_sweeps!r}")
-    if isinstance(memory_limit, bool) or not isinstance(memory_limit, int) or not 0 < memory_limit < 2**64:
+    if type(memory_limit) is not int or not 0 < memory_limit < 2**64:
         raise ParameterError("memory_limit must be a positive number of bytes")
 
 

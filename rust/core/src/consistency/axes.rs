@@ -101,12 +101,16 @@ fn spread_runs(runs: &[(usize, bool)], table: &mut [f64], margin: &[f64], scale:
         [] | [(_, true)] => table.iter_mut().zip(margin).for_each(|(cell, value)| *cell += scale * value),
         [(_, false)] => {
             let value = scale * margin[0];
-            table.iter_mut().for_each(|cell| *cell += value);
+            for cell in table {
+                *cell += value;
+            }
         }
         [(_, true), (inner, false)] => {
             for (run, value) in table.chunks_exact_mut(inner).zip(margin) {
                 let value = scale * value;
-                run.iter_mut().for_each(|cell| *cell += value);
+                for cell in run {
+                    *cell += value;
+                }
             }
         }
         [(_, false), (inner, true)] => {
@@ -118,14 +122,7 @@ fn spread_runs(runs: &[(usize, bool)], table: &mut [f64], margin: &[f64], scale:
     }
 }
 
-fn spread_outer(
-    outer: usize,
-    kept: bool,
-    rest: &[(usize, bool)],
-    table: &mut [f64],
-    margin: &[f64],
-    scale: f64,
-) {
+fn spread_outer(outer: usize, kept: bool, rest: &[(usize, bool)], table: &mut [f64], margin: &[f64], scale: f64) {
     let slab = table.len() / outer;
     let part = if kept { margin.len() / outer } else { 0 };
     let size = margin.len() / if kept { outer } else { 1 };
@@ -152,6 +149,6 @@ pub fn sum(values: &[f64]) -> f64 {
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
 pub fn join(lanes: [f64; 8]) -> f64 {
-    let [a, b, c, d, e, f, g, h] = lanes;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
+    let halves: [f64; 4] = std::array::from_fn(|i| lanes[i] + lanes[i + 4]);
+    (halves[0] + halves[2]) + (halves[1] + halves[3])
 }

@@ -85,7 +85,9 @@ pub fn agree(cardinalities: &[u32], tables: &mut [Noisy], total: f64) {
                 *sum += weight * value;
             }
         }
-        mean.iter_mut().for_each(|value| *value /= weights);
+        for value in &mut mean {
+            *value /= weights;
+        }
         if set.is_empty() {
             mean[0] = total;
         }
@@ -101,7 +103,6 @@ pub fn agree(cardinalities: &[u32], tables: &mut [Noisy], total: f64) {
 }
 
 /// The nearest non-negative values that add up to a positive `total`.
-#[expect(clippy::cast_precision_loss, reason = "tables of an oracle are small")]
 pub fn norm_sub(values: &mut [f64], total: f64) {
     let mut falling = values.to_vec();
     falling.sort_by(|a, b| b.total_cmp(a));
@@ -109,11 +110,13 @@ pub fn norm_sub(values: &mut [f64], total: f64) {
     let mut level = 0.0;
     for (kept, value) in (1..).zip(falling) {
         sum += value;
-        if value > sum / kept as f64 {
-            level = sum / kept as f64;
+        if value > sum / f64::from(kept) {
+            level = sum / f64::from(kept);
         }
     }
-    values.iter_mut().for_each(|value| *value = (*value - level).max(0.0));
+    for value in values {
+        *value = (*value - level).max(0.0);
+    }
 }
 
 /// The largest sum of absolute differences between margins of two tables on a shared set.

@@ -29,7 +29,7 @@ const SLAB_CELLS: usize = 1 << 14;
 const PARTS: usize = 8;
 
 /// Tables of at most this many cells are one part: splitting costs more than it gains.
-const PART_CELLS: usize = 1 << 16;
+const PART_CELLS: usize = 1 << 17;
 
 /// Attributes, by their rank in the common layout.
 pub type Set = Vec<u32>;
@@ -317,14 +317,7 @@ impl<'a> Index<'a> {
     }
 
     /// Add the intersections of `set` with the cliques that share an attribute with it and are not yet `seen`.
-    fn intersect(
-        &self,
-        set: &Set,
-        seen: &mut [usize],
-        stamp: usize,
-        found: &mut HashSet<Set>,
-        queue: &mut Vec<Set>,
-    ) {
+    fn intersect(&self, set: &Set, seen: &mut [usize], stamp: usize, found: &mut HashSet<Set>, queue: &mut Vec<Set>) {
         let mut common = Set::new();
         for &c in set.iter().flat_map(|&a| &self.containing[a as usize]) {
             if seen[c] == stamp {

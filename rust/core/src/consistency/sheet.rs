@@ -1,6 +1,6 @@
 //! One clique's table in a sweep: lift its cells by the corrections, make them non-negative, sum its margins.
 //!
-//! A table of up to 65,536 cells is lifted into a buffer that stays in the cache, passed over a few times to find the
+//! A table of up to 131,072 cells is lifted into a buffer that stays in the cache, passed over a few times to find the
 //! level at which its cells add up to the total, and cut and summed in a last pass. A larger one is lifted slab by slab
 //! in every pass, which is cheaper than writing it out, its parts in parallel and added up in order.
 //!
@@ -57,7 +57,10 @@ struct PartScratch {
 enum Cut {
     Keep,
     /// `max(cell - level, 0) * scale`.
-    Level { level: f64, scale: f64 },
+    Level {
+        level: f64,
+        scale: f64,
+    },
 }
 
 impl Sheet {
@@ -77,18 +80,17 @@ impl Sheet {
             self.level = f64::INFINITY;
             self.margins.fill(0.0);
         } else if plan.part_cells() == plan.cells {
-            cells.clear();
-            cells.extend_from_slice(&self.table);
-            raise(plan, &self.lift, base, 0, cells);
+            raise_into(plan, &self.lift, base, 0, &self.table, cells);
             self.level = level(self.level, total, |level| above(cells, level), || max(cells));
             let cut = Cut::Level { level: self.level, scale: 1.0 };
             self.margins.fill(0.0);
             cut_and_sum(plan, cut, 0, cells, part, &mut self.margins);
         } else {
             let (table, lift) = (&self.table, &self.lift);
-            let fold = |start: f64, slab: &(dyn Fn(&[f64]) -> [f64; 2] + Sync), add: fn([f64; 2], [f64; 2]) -> [f64; 2]| {
-                in_parts(plan, table, lift, base, [start, 0.0], slab, add)
-            };
+            let fold =
+                |start: f64, slab: &(dyn Fn(&[f64]) -> [f64; 2] + Sync), add: fn([f64; 2], [f64; 2]) -> [f64; 2]| {
+                    in_parts(plan, table, lift, base, [start, 0.0], slab, add)
+                };
             self.level = level(
                 self.level,
                 total,
@@ -103,9 +105,7 @@ impl Sheet {
                     let mut margins = vec![0.0; plan.slot_cells];
                     for (s, slab) in part.chunks(plan.slab_rows * plan.width).enumerate() {
                         let first = p * plan.part_rows + s * plan.slab_rows;
-                        scratch.cells.clear();
-                        scratch.cells.extend_from_slice(slab);
-                        raise(plan, lift, base, first, &mut scratch.cells);
+                        raise_into(plan, lift, base, first, slab, &mut scratch.cells);
                         cut_and_sum(plan, cut, first, &mut scratch.cells, &mut scratch.part, &mut margins);
                     }
                     margins
@@ -196,9 +196,7 @@ fn in_parts(
         .map_init(Vec::new, |cells, (p, part)| {
             let slabs = part.chunks(plan.slab_rows * plan.width).enumerate();
             slabs.fold(start, |so_far, (s, values)| {
-                cells.clear();
-                cells.extend_from_slice(values);
-                raise(plan, lift, base, p * plan.part_rows + s * plan.slab_rows, cells);
+                raise_into(plan, lift, base, p * plan.part_rows + s * plan.slab_rows, values, cells);
                 add(so_far, slab(cells))
             })
         })
@@ -210,18 +208,17 @@ fn in_parts(
 /// of cells that do.
 fn level(start: f64, total: f64, above: impl Fn(f64) -> [f64; 2], max: impl Fn() -> f64) -> f64 {
     let mut level = if start.is_finite() { start } else { 0.0 };
+    let mut last_count = f64::NAN;
     for _ in 0..MAX_STEPS {
         let [sum, count] = above(level);
-        if count == 0.0 {
-            // At this level the largest cell alone holds the total, so the root is to the right.
-            level = max() - total;
-            continue;
-        }
-        let next = level + (sum - total) / count;
-        if (sum - total).abs() <= EXACT * total || next == level {
+        // As many cells as at the last level are the same cells, so the last step was exact.
+        #[expect(clippy::float_cmp, reason = "whole numbers")]
+        if count == last_count || (sum - total).abs() <= EXACT * total {
             break;
         }
-        level = next;
+        // With no cell above, go to where the largest alone holds the total: the root is at it or to its right.
+        level = if count > 0.0 { level + (sum - total) / count } else { max() - total };
+        last_count = count;
     }
     level
 }
@@ -237,10 +234,24 @@ fn spread_base(plan: &CliquePlan, lift: &[f64], base: &mut Vec<f64>) {
 
 /// Add what all slots add to the rows from `first` on.
 fn raise(plan: &CliquePlan, lift: &[f64], base: &[f64], first: usize, cells: &mut [f64]) {
-    let rows = cells.len() / plan.width;
-    let plain = plan.slots.iter().find(|slot| slot.rows == Rows::Plain);
-    let plain = plain.map_or(&[][..], |slot| &lift[slot.range()][first..first + rows]);
-    raise_rows(cells, base, plain);
+    raise_rows(cells, base, plain(plan, lift, first, cells.len()));
+    raise_mapped(plan, lift, first, cells);
+}
+
+/// The same, from `values` into `cells`.
+fn raise_into(plan: &CliquePlan, lift: &[f64], base: &[f64], first: usize, values: &[f64], cells: &mut Vec<f64>) {
+    cells.resize(values.len(), 0.0);
+    raise_rows_into(values, base, plain(plan, lift, first, values.len()), cells);
+    raise_mapped(plan, lift, first, cells);
+}
+
+/// What is added to each row as a whole, from row `first` on.
+fn plain<'a>(plan: &CliquePlan, lift: &'a [f64], first: usize, cells: usize) -> &'a [f64] {
+    let slot = plan.slots.iter().find(|slot| slot.rows == Rows::Plain);
+    slot.map_or(&[], |slot| &lift[slot.range()][first..][..cells / plan.width])
+}
+
+fn raise_mapped(plan: &CliquePlan, lift: &[f64], first: usize, cells: &mut [f64]) {
     for slot in &plan.slots {
         if let Rows::Mapped(map) = &slot.rows {
             let (lift, length) = (&lift[slot.range()], slot.row_axes.cells());
@@ -297,6 +308,19 @@ vectorised! {
 }
 
 vectorised! {
+    /// The same, from `values` into `cells`.
+    fn raise_rows_into(values: &[f64], base: &[f64], plain: &[f64], cells: &mut [f64]) {
+        let plain = plain.iter().copied().chain(std::iter::repeat(0.0));
+        let rows = cells.chunks_exact_mut(base.len()).zip(values.chunks_exact(base.len()));
+        for ((row, values), own) in rows.zip(plain) {
+            for ((cell, value), common) in row.iter_mut().zip(values).zip(base) {
+                *cell = value + (common + own);
+            }
+        }
+    }
+}
+
+vectorised! {
     /// Sum rows and columns.
     fn sum_rows(cells: &mut [f64], rows: &mut [f64], columns: &mut [f64]) {
         for (row, total) in cells.chunks_exact(columns.len()).zip(rows) {
@@ -310,9 +334,9 @@ vectorised! {
     /// Lower cells by `level`, cut them at zero, scale them, and sum rows and columns.
     fn cut_rows(cells: &mut [f64], level: f64, scale: f64, rows: &mut [f64], columns: &mut [f64]) {
         for (row, total) in cells.chunks_exact_mut(columns.len()).zip(rows) {
-            let (groups, rest) = row.as_chunks_mut::<8>();
-            let (column_groups, column_rest) = columns.as_chunks_mut::<8>();
-            let mut lanes = [0.0; 8];
+            let (groups, rest) = row.as_chunks_mut::<4>();
+            let (column_groups, column_rest) = columns.as_chunks_mut::<4>();
+            let mut lanes = [0.0; 4];
             for (group, columns) in groups.iter_mut().zip(column_groups) {
                 for ((cell, column), lane) in group.iter_mut().zip(columns).zip(&mut lanes) {
                     *cell = positive(*cell - level) * scale;
@@ -320,12 +344,14 @@ vectorised! {
                     *lane += *cell;
                 }
             }
-            *total = join(lanes);
+            let mut sum = 0.0;
             for (cell, column) in rest.iter_mut().zip(column_rest) {
                 *cell = positive(*cell - level) * scale;
                 *column += *cell;
-                *total += *cell;
+                sum += *cell;
             }
+            let [a, b, c, d] = lanes;
+            *total = sum + ((a + c) + (b + d));
         }
     }
 }
@@ -340,18 +366,24 @@ fn above(cells: &[f64], level: f64) -> [f64; 2] {
 vectorised! {
     fn add_above(cells: &[f64], level: f64, sums: &mut [f64; 2]) {
         let (groups, rest) = cells.as_chunks::<8>();
-        let (mut lanes, mut counts) = ([0.0; 8], [0.0; 8]);
+        // Counted as integers: as floats, the compiler would pair each sum with its count instead of eight sums.
+        let (mut lanes, mut counts) = ([0.0; 8], [0i64; 8]);
         for group in groups {
-            for ((cell, lane), count) in group.iter().zip(&mut lanes).zip(&mut counts) {
+            for (cell, lane) in group.iter().zip(&mut lanes) {
                 *lane += positive(cell - level);
-                *count += if *cell > level { 1.0 } else { 0.0 };
+            }
+            for (cell, count) in group.iter().zip(&mut counts) {
+                *count += i64::from(*cell > level);
             }
         }
-        *sums = [join(lanes), join(counts)];
+        let (mut sum, mut count) = (0.0, counts.iter().sum::<i64>());
         for &cell in rest {
-            sums[0] += positive(cell - level);
-            sums[1] += if cell > level { 1.0 } else { 0.0 };
+            sum += positive(cell - level);
+            count += i64::from(cell > level);
         }
+        #[expect(clippy::cast_precision_loss, reason = "below 2^53 by the memory limit")]
+        let count = count as f64;
+        *sums = [sum + join(lanes), count];
     }
 }
 

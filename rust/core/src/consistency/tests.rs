@@ -110,7 +110,7 @@ fn assert_close(a: &[Noisy], b: &[Noisy], tolerance: f64) -> std::result::Result
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn one_pass_matches_naive((domain, tables, _) in problem(), total in prop::option::of(0.0f64..100.0)) {
@@ -132,7 +132,9 @@ proptest! {
         let mut projection = projection(&domain, &tables, None, Rule::NormSub);
         for _ in 0..7 {
             naive::agree(&domain, &mut expected, total);
-            expected.iter_mut().for_each(|table| naive::norm_sub(&mut table.values, total));
+            for table in &mut expected {
+                naive::norm_sub(&mut table.values, total);
+            }
             projection.sweep(&Cancel::default()).unwrap();
             assert_close(&results(&tables, &projection), &expected, 1e-9)?;
         }
@@ -187,7 +189,7 @@ fn bits(tables: &[Noisy]) -> Vec<Vec<u64>> {
 fn results_are_the_same_for_any_number_of_threads() {
     let domain = [40, 60, 50, 3, 2, 300, 400];
     let cliques =
-        vec![vec![0, 1, 2], vec![2, 0], vec![5, 6], vec![3, 6, 1, 0], vec![4, 3], vec![6], vec![1, 6], vec![6, 1]];
+        [vec![0, 1, 2], vec![2, 0], vec![5, 6], vec![3, 6, 1, 0], vec![4, 3], vec![6], vec![1, 6], vec![6, 1]];
     let mut draw = stream(5);
     let table = |clique: &Vec<usize>| {
         let cells: u32 = clique.iter().map(|&a| domain[a]).product();
@@ -208,7 +210,9 @@ fn results_are_the_same_for_any_number_of_threads() {
     naive::agree(&domain, &mut expected, total);
     let (agreed, _) = run(&domain, &tables, Rule::None, 1e-9, 1);
     assert_close(&agreed, &expected, 1e-8).unwrap();
-    expected.iter_mut().for_each(|table| naive::norm_sub(&mut table.values, total));
+    for table in &mut expected {
+        naive::norm_sub(&mut table.values, total);
+    }
     for rule in [Rule::Joint, Rule::NormSub] {
         assert_close(&run(&domain, &tables, rule, 0.0, 1).0, &expected, 1e-8).unwrap();
     }
@@ -218,9 +222,9 @@ fn results_are_the_same_for_any_number_of_threads() {
 fn norm_cut_drops_the_smallest() {
     let mut cells = [5.0, -3.0, 1.0, 4.0, 1.0, 2.0];
     cut::keep_largest(&mut cells, 10.0);
-    assert_eq!(cells, [5.0, 0.0, 0.0, 4.0, 0.0, 1.0]);
+    assert_eq!(cells.map(f64::to_bits), [5.0, 0.0, 0.0, 4.0, 0.0, 1.0].map(f64::to_bits));
     cut::keep_largest(&mut cells, 0.0);
-    assert_eq!(cells, [0.0; 6]);
+    assert_eq!(cells.map(f64::to_bits), [0; 6]);
 }
 
 #[test]
