@@ -231,7 +231,8 @@ fn fates(remove: &[u32], rewrite: &[u32], shape: &[u32], pairing: Pairing, rando
         random.shuffle(&mut fates);
         return fates;
     }
-    let rest: usize = remove.iter().zip(&next).zip(&start_of).map(|((&n, next), start)| start + n as usize - next).sum();
+    let rest: usize =
+        remove.iter().zip(&next).zip(&start_of).map(|((&n, next), start)| start + n as usize - next).sum();
     open.resize(rest, VANISH);
     random.shuffle(&mut open);
     let mut dealt = open.into_iter();
