@@ -126,6 +126,9 @@ impl Rows {
     }
 
     /// Count the cells of a marginal. After a cancel the counts are useless.
+    ///
+    /// # Panics
+    /// If there are 2^32 rows or more.
     #[must_use]
     pub fn count(&self, marginal: &Marginal, scratch: &mut Scratch, cancel: &Cancel) -> Counts {
         const CANCEL_CHECK: usize = 1 << 22;
@@ -188,8 +191,8 @@ impl Rows {
         if marginal.cells() <= NARROW_CELLS {
             select_narrow(&columns, &marginal.strides, &mut weights, skips, sites, fates, &mut moves);
         } else {
-            let cells = marginal.cells();
-            select_wide(&columns, &marginal.strides, cells, &mut weights, skips, sites, fates, &mut moves);
+            let skips = &mut skips[..CLASSES * marginal.cells()];
+            select_wide(&columns, &marginal.strides, &mut weights, skips, sites, fates, &mut moves);
         }
         self.weights = weights;
         moves
@@ -435,14 +438,13 @@ vectorised! {
     fn select_wide(
         columns: &[Column<'_>],
         strides: &[usize],
-        cells: usize,
         weights: &mut [u8],
         skips: &mut [u32],
         sites: &mut [[Site; CLASSES]],
         fates: &[u32],
         moves: &mut Moves,
     ) {
-        let (even, odd) = skips.split_at_mut(cells);
+        let (even, odd) = skips.split_at_mut(skips.len() / CLASSES);
         let mut numbers = [0u32; CHUNK];
         for (chunk, weights) in weights.chunks_mut(CHUNK).enumerate() {
             let numbers = &mut numbers[..weights.len()];
