@@ -103,8 +103,8 @@ def gum(
         Number of records; by default that of `start`, or else the total of the targets (mean of the totals, by
         inverse variance).
     start
-        Records to start from, left as they are. By default every attribute follows the mean of the targets' own margins,
-        independently of the others.
+        Records to start from, left as they are. By default every attribute follows the mean of the targets' own
+        margins, independently of the others.
     passes
         How often to visit all targets.
     variant
@@ -124,8 +124,8 @@ def gum(
         ``"capped"``: a cell shrinks by ``min(s - t, beta * s)``, with beta such that totals agree. ``"excess"``: in
         proportion to ``s - t``.
     pairing
-        Which freed record goes to which cell when replaced: ``"random"``; ``"matched"``, those first that need to change
-        only one attribute; ``"flow"``, so that the fewest attributes change in all (see `chicle.mcf`).
+        Which freed record goes to which cell when replaced: ``"random"``; ``"matched"``, those first that need to
+        change only one attribute; ``"flow"``, so that the fewest attributes change in all (see `chicle.mcf`).
     order
         ``"worst-first"``: the target with the largest error first; ``"given"``; ``"random"``.
     seed
@@ -203,7 +203,15 @@ class Gum:
         threads: int | None = None,
     ) -> None:
         self._domain = domain if isinstance(domain, Domain) else Domain(domain)
-        self._options = _options(variant, alpha, decay, duplicate, growth, removal, pairing)
+        self._options = _options(
+            variant,
+            alpha=alpha,
+            decay=decay,
+            duplicate=duplicate,
+            growth=growth,
+            removal=removal,
+            pairing=pairing,
+        )
         if order not in ("worst-first", "given", "random"):
             raise ParameterError(f"order must be 'worst-first', 'given' or 'random', not {order!r}")
         self._order = order
@@ -294,12 +302,14 @@ def check_targets(
 def onto_total(values: npt.NDArray[np.float64], total: int) -> npt.NDArray[np.float64]:
     """Return values of at least 0 that add up to `total`: negative ones become 0, the others keep their ratios."""
     kept = np.maximum(values, 0.0)
-    largest = kept.max(initial=0.0)
-    if largest == 0.0:
-        return np.full(values.shape, total / values.size)
-    # The largest value first becomes 1, so that sums of huge values stay finite.
-    kept = kept / largest
-    scaled: npt.NDArray[np.float64] = kept * (total / kept.sum())
+    with np.errstate(over="ignore"):
+        is_huge = not np.isfinite(kept.sum())
+    if is_huge:
+        kept = kept / kept.max()
+    found = kept.sum()
+    scaled: npt.NDArray[np.float64] = (
+        kept * (total / found) if found > 0 else np.full(values.shape, total / values.size)
+    )
     return scaled
 
 
@@ -315,7 +325,9 @@ def independent_start(
         if not found:
             raise DomainError(f"attribute {name!r} is in no target; add a target of ({name!r},) or give a start")
     # Margins of tables that add up to n need no further projection, so any total of at least 1 does.
-    means = [Measurement((name,), onto_total(np.mean(found, axis=0), max(n, 1)), 1.0) for name, found in margins.items()]
+    means = [
+        Measurement((name,), onto_total(np.mean(found, axis=0), max(n, 1)), 1.0) for name, found in margins.items()
+    ]
     return independent(means, domain, n, seed=seed)
 
 
@@ -334,7 +346,8 @@ def _size(
             raise ParameterError(f"start has {len(start)} records, but n is {n}; leave n out or give {n} records")
         n = len(start)
     if n is None:
-        totals = np.array([values.sum() for _, values, _ in targets])
+        with np.errstate(over="ignore"):
+            totals = np.array([values.sum() for _, values, _ in targets])
         variances = np.array([values.size * sigma**2 for _, values, sigma in targets])
         exact = variances == 0
         estimate = totals[exact].mean() if exact.any() else np.average(totals, weights=1 / variances)
@@ -352,6 +365,7 @@ def _seed(seed: int | None) -> int | None:
 
 def _options(
     variant: str,
+    *,
     alpha: float | None,
     decay: Decay | None,
     duplicate: float | Sequence[float] | None,

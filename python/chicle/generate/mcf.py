@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from chicle.domain import Domain
 from chicle.errors import InfeasibleError
-from chicle.generate.gum import Gum, Order, Progress
+from chicle.generate.gum import Gum, Order, Progress, check_targets
 from chicle.measure import Measurement
 from chicle.records import Records
 
@@ -32,8 +32,8 @@ def mcf(
 ) -> Records:
     """Make records by min-cost flow: each visit matches one target exactly.
 
-    A visit moves records between the cells of a target until its counts are the target's, rounded at random; moving a record
-    costs the number of attributes it changes, and the total cost is the least possible (by an exact solver of our own).
+    A visit moves records between the cells of a target until its counts are the target's, rounded at random; moving a
+    record costs the number of attributes it changes, and the total cost is the least possible (by an exact solver).
     Records of a cell are picked at random; nothing is duplicated. The same as `chicle.gum` with ``alpha=1``,
     ``decay="constant"``, ``duplicate=0``, ``growth="proportional"``, ``removal="excess"`` and ``pairing="flow"``.
 
@@ -52,11 +52,11 @@ def mcf(
     [array([4, 4, 2])]
     """
     checked = domain if isinstance(domain, Domain) else Domain(domain)
-    for target in targets:
-        if checked.cells(target.clique) > MAX_CELLS:
+    for clique, values, _ in check_targets(targets, checked):
+        if values.size > MAX_CELLS:
             raise InfeasibleError(
-                f"target {target.clique!r} has {checked.cells(target.clique)} cells, above the limit of {MAX_CELLS} for "
-                "a min-cost flow; use smaller cliques, or gum"
+                f"target {clique!r} has {values.size} cells, above the limit of {MAX_CELLS} "
+                "for a min-cost flow; use smaller cliques, or gum"
             )
     run = Gum(
         targets,

@@ -127,9 +127,16 @@ impl Rows {
     }
 
     /// Count the cells of a marginal. After a cancel the counts are useless.
+    ///
+    /// # Panics
+    /// If there are 2^32 rows or more.
     #[must_use]
     pub fn count(&self, marginal: &Marginal, scratch: &mut Scratch, cancel: &Cancel) -> Counts {
         const CANCEL_CHECK: usize = 1 << 22;
+        if marginal.attributes.is_empty() {
+            let records = u32::try_from(self.records()).expect("fewer than 2^31 rows");
+            return Counts { all: vec![records], even: vec![0] };
+        }
         let mut counts = Counts { all: vec![0; marginal.cells()], even: vec![0; marginal.cells()] };
         for start in (0..self.records()).step_by(CANCEL_CHECK) {
             if cancel.is_cancelled() {
@@ -156,6 +163,9 @@ impl Rows {
         random: &mut Stream,
         scratch: &mut Scratch,
     ) {
+        if plan.is_empty() {
+            return;
+        }
         scratch.prepare(counts, plan, random);
         let moves = self.select(marginal, plan, scratch);
         self.rewrite(marginal, plan, moves);
@@ -182,8 +192,8 @@ impl Rows {
         if marginal.cells() <= NARROW_CELLS {
             select_narrow(&columns, &marginal.strides, &mut weights, skips, sites, fates, &mut moves);
         } else {
-            let cells = marginal.cells();
-            select_wide(&columns, &marginal.strides, cells, &mut weights, skips, sites, fates, &mut moves);
+            let skips = &mut skips[..CLASSES * marginal.cells()];
+            select_wide(&columns, &marginal.strides, &mut weights, skips, sites, fates, &mut moves);
         }
         self.weights = weights;
         moves
@@ -293,6 +303,26 @@ fn split(amount: u32, part: u32, whole: u32, random: &mut Stream) -> u32 {
     u32::try_from(product / u64::from(whole)).expect("at most the amount")
 }
 
+/// Pass a row by, or act on it where the sample of its cell names one of its copies.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the body of the pass")]
+fn visit<const CLASS: usize>(
+    row: usize,
+    weight: &mut u8,
+    skip: &mut u32,
+    cell: usize,
+    sites: &mut [[Site; CLASSES]],
+    fates: &[u32],
+    moves: &mut Moves,
+) {
+    let copies = u32::from(*weight);
+    if *skip < copies {
+        hit(row, weight, skip, &mut sites[cell][CLASS], fates, moves);
+    } else {
+        *skip -= copies;
+    }
+}
+
 /// A record of a sampled row: free or copy as many of its copies as the sample names.
 #[inline(never)]
 fn hit(row: usize, weight: &mut u8, skip: &mut u32, site: &mut Site, fates: &[u32], moves: &mut Moves) {
@@ -383,26 +413,23 @@ vectorised! {
     ) {
         let axes = NarrowAxes::new(columns, strides);
         let (even, odd) = skips.split_at_mut(NARROW_CELLS);
-        let (even, odd) = (even.first_chunk_mut(), odd.first_chunk_mut());
-        let skips: [&mut [u32; NARROW_CELLS]; CLASSES] =
-            [even.expect("at least so many"), odd.expect("at least so many")];
+        let even: &mut [u32; NARROW_CELLS] = even.first_chunk_mut().expect("at least so many");
+        let odd: &mut [u32; NARROW_CELLS] = odd.first_chunk_mut().expect("at least so many");
         let mut numbers = [0u16; CHUNK];
         for (chunk, weights) in weights.chunks_mut(CHUNK).enumerate() {
             let numbers = &mut numbers[..weights.len()];
             axes.number(chunk * CHUNK, numbers);
-            let pairs = numbers.chunks(CLASSES).zip(weights.chunks_mut(CLASSES));
-            for (pair, (numbers, weights)) in pairs.enumerate() {
-                for (class, (&number, weight)) in numbers.iter().zip(weights).enumerate() {
-                    let cell = usize::from(number);
-                    let skip = &mut skips[class][cell];
-                    let copies = u32::from(*weight);
-                    if *skip < copies {
-                        let row = chunk * CHUNK + CLASSES * pair + class;
-                        hit(row, weight, skip, &mut sites[cell][class], fates, moves);
-                    } else {
-                        *skip -= copies;
-                    }
-                }
+            let (number_pairs, last_number) = numbers.as_chunks::<CLASSES>();
+            let (weight_pairs, last_weight) = weights.as_chunks_mut::<CLASSES>();
+            let mut row = chunk * CHUNK;
+            for (&[a, b], [v, w]) in number_pairs.iter().zip(weight_pairs) {
+                let (a, b) = (usize::from(a), usize::from(b));
+                visit::<0>(row, v, &mut even[a], a, sites, fates, moves);
+                visit::<1>(row + 1, w, &mut odd[b], b, sites, fates, moves);
+                row += CLASSES;
+            }
+            for (&a, v) in last_number.iter().zip(last_weight) {
+                visit::<0>(row, v, &mut even[usize::from(a)], usize::from(a), sites, fates, moves);
             }
         }
     }
@@ -412,27 +439,23 @@ vectorised! {
     fn select_wide(
         columns: &[Column<'_>],
         strides: &[usize],
-        cells: usize,
         weights: &mut [u8],
         skips: &mut [u32],
         sites: &mut [[Site; CLASSES]],
         fates: &[u32],
         moves: &mut Moves,
     ) {
-        let (even, odd) = skips.split_at_mut(cells);
-        let skips = [even, odd];
+        let (even, odd) = skips.split_at_mut(skips.len() / CLASSES);
         let mut numbers = [0u32; CHUNK];
         for (chunk, weights) in weights.chunks_mut(CHUNK).enumerate() {
             let numbers = &mut numbers[..weights.len()];
             number_wide(columns, strides, chunk * CHUNK, numbers);
-            for (i, (&number, weight)) in numbers.iter().zip(weights).enumerate() {
-                let (cell, class) = (number as usize, i % CLASSES);
-                let skip = &mut skips[class][cell];
-                let copies = u32::from(*weight);
-                if *skip < copies {
-                    hit(chunk * CHUNK + i, weight, skip, &mut sites[cell][class], fates, moves);
+            for (row, (&number, weight)) in (chunk * CHUNK..).zip(numbers.iter().zip(weights)) {
+                let cell = number as usize;
+                if row % CLASSES == 0 {
+                    visit::<0>(row, weight, &mut even[cell], cell, sites, fates, moves);
                 } else {
-                    *skip -= copies;
+                    visit::<1>(row, weight, &mut odd[cell], cell, sites, fates, moves);
                 }
             }
         }

@@ -59,7 +59,7 @@ impl Network {
     }
 
     /// Whether the arc has room and lies on a shortest path.
-    fn is_tight(&self, from: usize, arc: Arc, potentials: &[i64]) -> bool {
+    fn is_tight(from: usize, arc: Arc, potentials: &[i64]) -> bool {
         arc.capacity > 0 && i64::from(arc.cost) + potentials[from] == potentials[arc.to as usize]
     }
 
@@ -71,7 +71,7 @@ impl Network {
         while let Some(node) = queue.pop_front() {
             for &a in &self.out[node] {
                 let arc = self.arcs[a as usize];
-                if self.is_tight(node, arc, potentials) && levels[arc.to as usize] == u32::MAX {
+                if Self::is_tight(node, arc, potentials) && levels[arc.to as usize] == u32::MAX {
                     levels[arc.to as usize] = levels[node] + 1;
                     queue.push_back(arc.to as usize);
                 }
@@ -98,7 +98,7 @@ impl Network {
             }
             let usable = |&a: &u32| {
                 let arc = self.arcs[a as usize];
-                self.is_tight(node, arc, potentials) && levels[arc.to as usize] == levels[node].saturating_add(1)
+                Self::is_tight(node, arc, potentials) && levels[arc.to as usize] == levels[node].saturating_add(1)
             };
             if let Some(skipped) = self.out[node][next[node]..].iter().position(usable) {
                 next[node] += skipped;
@@ -187,7 +187,9 @@ pub fn min_cost(supply: &[u32], demand: &[u32], shape: &[u32]) -> Vec<(u32, u32,
                 node = network.arcs[arc].to as usize;
             }
             let Some(amount) = path.iter().map(|&pair| flow[pair]).min() else { break };
-            path.iter().for_each(|&pair| flow[pair] -= amount);
+            for &pair in &path {
+                flow[pair] -= amount;
+            }
             let last = path[path.len() - 1];
             let end = network.arcs[2 * last + 1].to as usize;
             moves.push((cell as u32, (end - axes * cells) as u32, amount));

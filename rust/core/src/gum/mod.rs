@@ -127,9 +127,7 @@ impl Gum {
             let counts = self.rows.count(marginal, &mut self.scratch, cancel);
             cancel.check()?;
             let plan = plan(&counts.all, &marginal.targets, &marginal.shape, step, &mut random);
-            if !plan.is_empty() {
-                self.rows.apply(marginal, &counts, &plan, &mut random, &mut self.scratch);
-            }
+            self.rows.apply(marginal, &counts, &plan, &mut random, &mut self.scratch);
         }
         Ok(())
     }

@@ -103,8 +103,8 @@ pub fn plan(counts: &[u32], targets: &[f64], shape: &[u32], step: &Step, random:
     }
     balance(&mut add, &mut remove);
 
-    let share = |(&amount, &count): (&u32, &u32)| if count == 0 { 0.0 } else { step.duplicate * f64::from(amount) };
-    let copies: Vec<f64> = add.iter().zip(counts).map(share).collect();
+    let by_copy = |(&amount, &count): (&u32, &u32)| if count == 0 { 0.0 } else { step.duplicate * f64::from(amount) };
+    let copies: Vec<f64> = add.iter().zip(counts).map(by_copy).collect();
     let mut duplicate = systematic(&copies, random.unit());
     for (copies, rewritten) in duplicate.iter_mut().zip(&mut add) {
         *copies = (*copies).min(*rewritten);
@@ -172,7 +172,9 @@ fn excess_loss(counts: &[u32], targets: &[f64], total: f64) -> Vec<f64> {
     let mut loss: Vec<f64> = counts.iter().zip(targets).map(excess).collect();
     let all: f64 = loss.iter().sum();
     let share = if all > 0.0 { (total / all).min(1.0) } else { 0.0 };
-    loss.iter_mut().for_each(|amount| *amount *= share);
+    for amount in &mut loss {
+        *amount *= share;
+    }
     loss
 }
 
@@ -231,7 +233,8 @@ fn fates(remove: &[u32], rewrite: &[u32], shape: &[u32], pairing: Pairing, rando
         random.shuffle(&mut fates);
         return fates;
     }
-    let rest: usize = remove.iter().zip(&next).zip(&start_of).map(|((&n, next), start)| start + n as usize - next).sum();
+    let rest: usize =
+        remove.iter().zip(&next).zip(&start_of).map(|((&n, next), start)| start + n as usize - next).sum();
     open.resize(rest, VANISH);
     random.shuffle(&mut open);
     let mut dealt = open.into_iter();
