@@ -47,7 +47,8 @@ impl Descent {
         threads: Option<NonZero<usize>>,
     ) -> PyResult<Self> {
         let columns = columns(&codes)?;
-        let targets = targets.iter().zip(&cliques).map(|(t, clique)| target(t, clique)).collect::<PyResult<Vec<_>>>()?;
+        let targets =
+            targets.iter().zip(&cliques).map(|(t, clique)| target(t, clique)).collect::<PyResult<Vec<_>>>()?;
         let names = Names { attributes: &attributes, cliques: &cliques };
         let kernel = enter(py, threads, &names, |_| {
             let columns = columns.iter().map(Owned::copy).collect();

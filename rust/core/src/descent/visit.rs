@@ -100,6 +100,8 @@ struct Working {
     units: Vec<f32>,
     /// What a sum must exceed the smallest by to be worth a proposal, in 16-bit units.
     gap: i32,
+    /// Records whose current sum is not above this are skipped.
+    floor: i32,
 }
 
 impl Working {
@@ -129,16 +131,18 @@ impl Working {
         if let Some(first) = view.penalty {
             for (from, lanes) in (0u32..).zip(lanes[first..].chunks_exact_mut(row)) {
                 for (to, lane) in (0u32..).zip(&mut lanes[..view.cardinality]) {
-                    let changes = view.incidences.iter().zip(marginals).zip(&whole).filter(|((incidence, marginal), _)| {
-                        let axis = &marginal.axes[incidence.axis];
-                        axis.bucket(from) != axis.bucket(to)
-                    });
+                    let changes =
+                        view.incidences.iter().zip(marginals).zip(&whole).filter(|((incidence, marginal), _)| {
+                            let axis = &marginal.axes[incidence.axis];
+                            axis.bucket(from) != axis.bucket(to)
+                        });
                     *lane = in_units(changes.map(|(_, weight)| weight).sum());
                 }
             }
         }
         let gap = if view.coarsened { 0 } else { in_units(whole.iter().sum()).into() };
-        Self { exact, lanes, units, gap }
+        let floor = if view.may_skip && marginals.iter().all(balanced) { 0 } else { i32::MIN };
+        Self { exact, lanes, units, gap, floor }
     }
 
     /// Give the marginals their residuals back.
@@ -176,6 +180,16 @@ impl Working {
     }
 }
 
+/// Whether the target has about as many records as there are. Where it has more, cells may lack records though none is
+/// over-full, and nothing may be skipped.
+fn balanced(marginal: &Marginal) -> bool {
+    let (sum, size) = marginal
+        .residual
+        .iter()
+        .fold((0i64, 0i64), |(sum, size), &residual| (sum + i64::from(residual), size + i64::from(residual).abs()));
+    -sum <= size / 4
+}
+
 /// 16-bit units of one fixed-point unit in each marginal: as fine as sums without saturation allow, within limits; for
 /// marginals of equal weight one record is a power of two, and whole numbers are summed exactly.
 fn units(marginals: &[Marginal]) -> Vec<f32> {
@@ -190,7 +204,7 @@ fn units(marginals: &[Marginal]) -> Vec<f32> {
         };
         let reach: f32 = marginals.iter().zip(&weights).map(|(marginal, w)| w / mean * largest(marginal)).sum();
         let mut record = FINEST;
-        while record > 1.0 && record * reach > f32::from(i16::MAX) {
+        while record > 1.0 && record * reach > LIMIT {
             record /= 2.0;
         }
         move |marginal: &Marginal, weight: f32| weight / mean * (record / marginal.one as f32)
@@ -270,12 +284,11 @@ impl Job<'_> {
                 *sum += i32::from(lanes[(row + code) as usize]);
             }
         }
-        let floor = if self.view.may_skip { 0 } else { i32::MIN };
         let mut candidates = [0u8; BLOCK];
         let mut count = 0;
         for (k, &sum) in (0u8..).zip(&current[..length]) {
             candidates[count % BLOCK] = k;
-            count += usize::from(sum > floor);
+            count += usize::from(sum > self.working.floor);
         }
         for &k in &candidates[..count] {
             let k = usize::from(k % 128);
