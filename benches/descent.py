@@ -21,7 +21,9 @@ SWEEPS = 10
 
 
 def exact(table: Records, cliques: Sequence[Clique]) -> list[Measurement]:
-    return [Measurement(clique, counts, 1.0) for clique, counts in zip(cliques, chicle.count(table, cliques), strict=True)]
+    return [
+        Measurement(clique, counts, 1.0) for clique, counts in zip(cliques, chicle.count(table, cliques), strict=True)
+    ]
 
 
 def random_pairs(table: Records, number: int) -> list[Clique]:
@@ -29,11 +31,15 @@ def random_pairs(table: Records, number: int) -> list[Clique]:
     return [pairs[i] for i in np.random.default_rng(0).choice(len(pairs), number, replace=False)]
 
 
-def trace(targets: list[Measurement], table: Records, sweeps: int, threads: int | None) -> tuple[list[Row], float, float]:
+def trace(
+    targets: list[Measurement], table: Records, sweeps: int, threads: int | None
+) -> tuple[list[Row], float, float]:
     """Return a row for each sweep, the seconds of all and the processor seconds of the sweeps."""
     start = perf_counter()
     descent = Descent(targets, table.domain, seed=0, threads=threads)
-    rows: list[Row] = [{"sweep": 0, "mean error": descent.trace[0], "seconds": perf_counter() - start, "moves / n": 0.0}]
+    rows: list[Row] = [
+        {"sweep": 0, "mean error": descent.trace[0], "seconds": perf_counter() - start, "moves / n": 0.0}
+    ]
     spent = process_time()
     for number in range(1, sweeps + 1):
         descent.sweep()
@@ -81,7 +87,9 @@ def adult() -> list[Goal]:
 def linear() -> None:
     whole = chicle.datasets.census(RECORDS)
     rows: list[Row] = []
-    for records, pairs in [(n, 250) for n in (82_000, 165_000, 331_000, RECORDS)] + [(165_000, k) for k in (125, 500, 1000)]:
+    for records, pairs in [(n, 250) for n in (82_000, 165_000, 331_000, RECORDS)] + [
+        (165_000, k) for k in (125, 500, 1000)
+    ]:
         table = Records({name: whole[name][:records] for name in whole}, whole.domain)
         _, _, spent = trace(exact(table, random_pairs(whole, pairs)), table, 3, 1)
         cost = spent / 3 / (records * pairs) * 1e9

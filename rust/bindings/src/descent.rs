@@ -76,10 +76,10 @@ impl Descent {
 }
 
 fn target((values, weight, axes): &Target<'_>, clique: &[usize]) -> PyResult<kernel::Target> {
-    let axis = |((size, map), &attribute): (&(u32, Option<PyReadonlyArray1<'_, u32>>), &usize)| {
+    let seen = |((size, map), &attribute): (&(u32, Option<PyReadonlyArray1<'_, u32>>), &usize)| {
         let map = map.as_ref().map(|map| Ok::<_, PyErr>(Arc::from(map.as_slice()?))).transpose()?;
         Ok(kernel::Axis { attribute, map, size: *size })
     };
-    let axes = axes.iter().zip(clique).map(axis).collect::<PyResult<_>>()?;
+    let axes = axes.iter().zip(clique).map(seen).collect::<PyResult<_>>()?;
     Ok(kernel::Target { axes, values: values.as_slice()?.to_vec(), weight: *weight })
 }
