@@ -102,7 +102,7 @@ def test_tiny_tables_and_noise_alone(start: Any, n: int) -> None:
         (Measurement(("a",), np.array([np.inf, 1]), 1.0), "finite"),
         (Measurement(("a",), np.array([1e300, 1]), 1.0), "finite"),
         (Measurement(("a",), np.zeros(2), 0.0), "sigma"),
-        (Measurement(("a",), np.array(["x", "y"]), 1.0), "dtype"),  # type: ignore[arg-type]
+        (Measurement(("a",), np.array(["x", "y"]), 1.0), "dtype"),
     ],
 )
 def test_bad_measurements_are_named(measurement: Measurement, rule: str) -> None:

@@ -99,7 +99,8 @@ def onto_simplex(values: npt.ArrayLike, total: float) -> npt.NDArray[np.float64]
     excess = (np.cumsum(falling) - total) / np.arange(1, flat.size + 1)
     kept = np.flatnonzero(falling > excess)
     shift = excess[kept[-1]] if kept.size else excess[0]
-    return np.maximum(flat - shift, 0.0)
+    nearest: Floats = np.maximum(flat - shift, 0.0)
+    return nearest
 
 
 def _check(measurement: Measurement, domain: Domain, coarse: Mapping[str, npt.ArrayLike]) -> Target:

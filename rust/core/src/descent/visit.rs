@@ -5,7 +5,7 @@
 //! blocks of 128, and a window of blocks at a time, the windows in random order, is treated in two steps:
 //!
 //! - **Propose**, in parallel over blocks: find the rows of each record; sum its current value over them and skip it where
-//!   that is not positive (it then sits in no over-full cell; only where all marginals are pairs or less); else sum
+//!   that is not positive (it then sits in no over-full cell; only where that is safe, see [`View::may_skip`]); else sum
 //!   all values at once by saturating vector additions and take the smallest. Nothing is changed.
 //! - **Apply**, in order: compute the gain of each proposal from the exact residuals, and move the record and its residuals if
 //!   it is one. Proposals that an earlier one of the window made useless are dropped.
@@ -100,8 +100,6 @@ struct Working {
     units: Vec<f32>,
     /// What a sum must exceed the smallest by to be worth a proposal, in 16-bit units.
     gap: i32,
-    /// Records whose current sum is not above this are skipped.
-    floor: i32,
 }
 
 impl Working {
@@ -141,8 +139,7 @@ impl Working {
             }
         }
         let gap = if view.coarsened { 0 } else { in_units(whole.iter().sum()).into() };
-        let floor = if view.may_skip && marginals.iter().all(balanced) { 0 } else { i32::MIN };
-        Self { exact, lanes, units, gap, floor }
+        Self { exact, lanes, units, gap }
     }
 
     /// Give the marginals their residuals back.
@@ -178,16 +175,6 @@ impl Working {
             }
         }
     }
-}
-
-/// Whether the target has about as many records as there are. Where it has more, cells may lack records though none is
-/// over-full, and nothing may be skipped.
-fn balanced(marginal: &Marginal) -> bool {
-    let (sum, size) = marginal
-        .residual
-        .iter()
-        .fold((0i64, 0i64), |(sum, size), &residual| (sum + i64::from(residual), size + i64::from(residual).abs()));
-    -sum <= size / 4
 }
 
 /// 16-bit units of one fixed-point unit in each marginal: as fine as sums without saturation allow, within limits; for
@@ -284,11 +271,12 @@ impl Job<'_> {
                 *sum += i32::from(lanes[(row + code) as usize]);
             }
         }
+        let floor = if self.view.may_skip { 0 } else { i32::MIN };
         let mut candidates = [0u8; BLOCK];
         let mut count = 0;
         for (k, &sum) in (0u8..).zip(&current[..length]) {
             candidates[count % BLOCK] = k;
-            count += usize::from(sum > self.working.floor);
+            count += usize::from(sum > floor);
         }
         for &k in &candidates[..count] {
             let k = usize::from(k % 128);
