@@ -50,8 +50,8 @@ def descend(
     domain
         The attributes.
     n
-        Number of records; by default the estimate from the measurements. With another number the measurements are scaled
-        to it.
+        Number of records; by default the estimate from the measurements. With another number the measurements are
+        scaled to it.
     start
         ``"tree"`` (the default) or ``"independent"``, see `chicle.generate.start`; or records to start from, which are
         not changed.
@@ -63,8 +63,8 @@ def descend(
     tolerance
         Stop once a sweep lowers the mean error by less than this share of it.
     coarsening
-        For each measurement ``None``, or a mapping from some of its attributes to the bucket of each code: it then has a
-        cell for each bucket along that axis.
+        For each measurement ``None``, or a mapping from some of its attributes to the bucket of each code: it then
+        has a cell for each bucket along that axis.
     seed
         Fixes the records.
     threads
@@ -78,10 +78,10 @@ def descend(
     --------
     >>> import numpy as np
     >>> domain = {"age": 3, "sex": 2}
-    >>> measured = [Measurement(("age", "sex"), np.array([[401, 199], [-3, 2], [1, 200]]), 1.0)]
+    >>> measured = [Measurement(("age", "sex"), np.array([[401, 199], [-3, 3], [0, 200]]), 1.0)]
     >>> records = descend(measured, domain, n=800, seed=0)
     >>> np.bincount(2 * records["age"] + records["sex"], minlength=6)
-    array([400, 199,   0,   1,   0, 200])
+    array([400, 198,   0,   2,   0, 200])
     """
     if isinstance(sweeps, bool) or not isinstance(sweeps, int) or sweeps < 0:
         raise ParameterError(f"sweeps must be an integer of at least 0, not {sweeps!r}")
@@ -119,19 +119,20 @@ class Descent:
     Attributes
     ----------
     trace
-        The mean over the measurements of the L1 distance between the records' counts and the (scaled) values, divided by
-        the number of records: at the start, and after each sweep.
+        The mean over the measurements of the L1 distance between the records' counts and the (scaled) values, divided
+        by the number of records: at the start, and after each sweep.
     moves
         How often a record changed a value, in each sweep.
 
     Examples
     --------
     >>> import numpy as np
-    >>> descent = Descent([Measurement(("a", "b"), np.array([[5, 0], [0, 5]]), 1.0)], {"a": 2, "b": 2}, start="independent")
+    >>> measured = [Measurement(("a", "b"), np.array([[3, 0], [0, 3]]), 1.0)]
+    >>> descent = Descent(measured, {"a": 2, "b": 2}, start="independent")
     >>> descent.sweep()
     0.0
     >>> descent.records["a"] == descent.records["b"]
-    array([ True,  True,  True,  True,  True,  True,  True,  True,  True,  True])
+    array([ True,  True,  True,  True,  True,  True])
     """
 
     def __init__(
@@ -157,7 +158,7 @@ class Descent:
         seed = starts.check_seed(seed)
         targets = check_targets(measurements, self._domain, coarsening)
         estimate = estimate_total(measurements)
-        first = self._start(start, n, measurements, coarsening, seed, threads)
+        first = self._start(measurements, n, start, coarsening=coarsening, seed=seed, threads=threads)
         scale = len(first) / estimate if estimate > 0 and len(first) > 0 else 1.0
         used = [target for target in targets if target.clique]
         finest = min((target.sigma for target in used), default=1.0)
@@ -199,9 +200,10 @@ class Descent:
 
     def _start(
         self,
-        start: Start | None,
-        n: int | None,
         measurements: Sequence[Measurement],
+        n: int | None,
+        start: Start | None,
+        *,
         coarsening: Coarsening | None,
         seed: int,
         threads: int | None,

@@ -55,7 +55,7 @@ def independent(
     array([6000,    0, 2000])
     """
     domain, targets, size = _checked(measurements, domain, n, coarsening)
-    return _draw(domain, _one_ways(targets, domain), {}, size, seed, threads)
+    return _draw(domain, _one_ways(targets, domain), {}, size, seed=seed, threads=threads)
 
 
 def spanning_tree(
@@ -93,7 +93,7 @@ def spanning_tree(
     for child, parent in _parents(tables).items():
         table = tables[parent, child] if (parent, child) in tables else tables[child, parent].T
         laws[child] = parent, np.where(table.sum(axis=1, keepdims=True) > 0, table, ones[child])
-    return _draw(domain, ones, laws, size, seed, threads)
+    return _draw(domain, ones, laws, size, seed=seed, threads=threads)
 
 
 def check_seed(seed: int | None) -> int:
@@ -163,6 +163,7 @@ def _draw(
     ones: Mapping[str, npt.NDArray[np.float64]],
     laws: Mapping[str, tuple[str, npt.NDArray[np.float64]]],
     n: int,
+    *,
     seed: int | None,
     threads: int | None,
 ) -> Records:

@@ -128,8 +128,8 @@ def _check(measurement: Measurement, domain: Domain, coarse: Mapping[str, npt.Ar
     for name, codes_of, size in zip(clique, maps, values.shape, strict=True):
         if codes_of is None and size != domain[name]:
             raise DomainError(
-                f"the measurement of {clique!r} has another number of cells than the domain says: {size} along {name!r}, "
-                f"which has {domain[name]} values"
+                f"the measurement of {clique!r} has another number of cells than the domain says: {size} along "
+                f"{name!r}, which has {domain[name]} values"
             )
         if codes_of is not None and codes_of.max() >= size:
             raise DomainError(
@@ -138,14 +138,18 @@ def _check(measurement: Measurement, domain: Domain, coarse: Mapping[str, npt.Ar
     if not np.isfinite(values).all() or (values.size and np.abs(values.astype(np.float64)).max() > MAX_VALUE):
         raise DomainError(f"the measurement of {clique!r} has a value that is no finite count; drop or replace it")
     if not (np.isfinite(measurement.sigma) and measurement.sigma > 0):
-        raise DomainError(f"the measurement of {clique!r} has sigma {measurement.sigma!r}; it must be above 0 and finite")
+        raise DomainError(
+            f"the measurement of {clique!r} has sigma {measurement.sigma!r}; it must be above 0 and finite"
+        )
     return Target(clique, np.ascontiguousarray(values, dtype=np.float64), float(measurement.sigma), maps)
 
 
 def _buckets(name: str, given: npt.ArrayLike, cardinality: int) -> npt.NDArray[np.uint32]:
     buckets = np.asarray(given)
     if buckets.dtype.kind not in "iu" or buckets.shape != (cardinality,) or buckets.min() < 0:
-        raise DomainError(f"coarsening of {name!r} must have one bucket, an integer from 0 on, for each of its {cardinality} codes")
+        raise DomainError(
+            f"coarsening of {name!r} must have one bucket, an integer from 0 on, for each of its {cardinality} codes"
+        )
     if buckets.max() >= 2**32:
         raise DomainError(f"coarsening of {name!r} has a bucket of 2^32 or more; number buckets from 0 on")
     return np.ascontiguousarray(buckets, dtype=np.uint32)

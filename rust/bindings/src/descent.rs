@@ -47,7 +47,8 @@ impl Descent {
         threads: Option<NonZero<usize>>,
     ) -> PyResult<Self> {
         let columns = columns(&codes)?;
-        let targets = targets.iter().zip(&cliques).map(|(t, clique)| target(t, clique)).collect::<PyResult<Vec<_>>>()?;
+        let targets =
+            targets.iter().zip(&cliques).map(|(t, clique)| target(t, clique)).collect::<PyResult<Vec<_>>>()?;
         let names = Names { attributes: &attributes, cliques: &cliques };
         let kernel = enter(py, threads, &names, |_| {
             let columns = columns.iter().map(Owned::copy).collect();
@@ -75,10 +76,10 @@ impl Descent {
 }
 
 fn target((values, weight, axes): &Target<'_>, clique: &[usize]) -> PyResult<kernel::Target> {
-    let axis = |((size, map), &attribute): (&(u32, Option<PyReadonlyArray1<'_, u32>>), &usize)| {
+    let seen = |((size, map), &attribute): (&(u32, Option<PyReadonlyArray1<'_, u32>>), &usize)| {
         let map = map.as_ref().map(|map| Ok::<_, PyErr>(Arc::from(map.as_slice()?))).transpose()?;
         Ok(kernel::Axis { attribute, map, size: *size })
     };
-    let axes = axes.iter().zip(clique).map(axis).collect::<PyResult<_>>()?;
+    let axes = axes.iter().zip(clique).map(seen).collect::<PyResult<_>>()?;
     Ok(kernel::Target { axes, values: values.as_slice()?.to_vec(), weight: *weight })
 }

@@ -1,7 +1,6 @@
 //! Vector instructions from plain safe code: the compiler writes them, the machine is asked which it has.
 
 #![allow(clippy::inline_always, reason = "these take on the target features of their callers")]
-
 #![expect(clippy::inline_always, reason = "these take on the target features of their callers")]
 
 /// Compile a function twice, for AVX2 and for the build's own target, and call the one this machine can run.

@@ -1,7 +1,7 @@
 //! Residual descent: move records, one attribute of one record at a time, until their marginals fit the targets.
 //!
-//! The loss is sum over marginals m of w_m |R_m|^2, R_m = counts of the records - target. Moving a record from value u0 of
-//! an attribute to u changes it by 2 (s[u] - s[u0] + w), where s[u] is the weighted sum of the residuals of the cells
+//! The loss is the sum over marginals m of `w_m |R_m|^2`, `R_m` = counts of the records - target. Moving a record from
+//! value u0 of an attribute to u changes it by `2 (s[u] - s[u0] + w)`, where `s[u]` is the weighted sum of the residuals of the cells
 //! the record would be in, and w the weight of the marginals whose cell changes. A sweep visits each attribute
 //! and takes the best u for each record where that lowers the loss (`threshold` 1; below 1 also small losses are taken).
 //! It is exact weighted least squares over tables of n records: consistent and non-negative always, whatever the targets.

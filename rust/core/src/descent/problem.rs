@@ -68,12 +68,19 @@ pub(super) struct Marginal {
     /// Count - target of each cell, in units of 1 / `one`.
     pub residual: Vec<i32>,
     pub one: i32,
+    /// Whether records could have the target: no value is negative, and they add up to the number of records.
+    pub proper: bool,
 }
 
 impl Marginal {
     fn new(target: Target, one: i32, columns: &[Codes], records: usize) -> Self {
         let shape: Vec<u32> = target.axes.iter().map(|axis| axis.size).collect();
+        #[expect(clippy::cast_precision_loss, reason = "numbers of records are exact")]
+        let excess = (target.values.iter().sum::<f64>() - records as f64).abs();
+        #[expect(clippy::cast_precision_loss, reason = "numbers of records are exact")]
+        let proper = target.values.iter().all(|&value| value >= 0.0) && excess <= 0.01 * records as f64;
         let mut marginal = Self {
+            proper,
             strides: layout::strides(&shape),
             axes: target.axes,
             weight: target.weight,
@@ -200,7 +207,9 @@ pub(super) struct View {
     /// Where the table of what each change costs starts, where coarsenings make it differ between values.
     pub penalty: Option<usize>,
     pub coarsened: bool,
-    /// Whether records that sit in no over-full cell may be skipped, which is safe for pairs.
+    /// Whether records that sit in no over-full cell may be skipped: a cell that lacks records is then sure to have an
+    /// over-full one in its row. Not so for larger cliques, where descent would stall, nor where noise left negative
+    /// values: their cells stay over-full without any record, and all others lack some.
     pub may_skip: bool,
     /// Length of the working copy.
     pub length: usize,
@@ -231,7 +240,7 @@ impl View {
                 rows *= other.size as usize;
             }
             view.coarsened |= marginal.axes[axis].map.is_some();
-            view.may_skip &= marginal.axes.len() <= 2;
+            view.may_skip &= marginal.axes.len() <= 2 && marginal.proper;
             view.incidences.push(Incidence { marginal: m, axis, first: view.length, rows, others });
             view.length += rows * row;
         }

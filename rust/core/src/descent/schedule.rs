@@ -16,13 +16,10 @@ pub(super) fn groups(views: &[View], marginals: usize) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Vec<usize>, Vec<bool>)> = Vec::new();
     for a in order {
         let touched = |used: &[bool]| views[a].incidences.iter().any(|incidence| used[incidence.marginal]);
-        let free = match groups.iter().position(|(_, used)| !touched(used)) {
-            Some(free) => free,
-            None => {
-                groups.push((Vec::new(), vec![false; marginals]));
-                groups.len() - 1
-            }
-        };
+        let free = groups.iter().position(|(_, used)| !touched(used)).unwrap_or(groups.len());
+        if free == groups.len() {
+            groups.push((Vec::new(), vec![false; marginals]));
+        }
         let (members, used) = &mut groups[free];
         members.push(a);
         views[a].incidences.iter().for_each(|incidence| used[incidence.marginal] = true);

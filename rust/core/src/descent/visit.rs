@@ -5,7 +5,7 @@
 //! blocks of 128, and a window of blocks at a time, the windows in random order, is treated in two steps:
 //!
 //! - **Propose**, in parallel over blocks: find the rows of each record; sum its current value over them and skip it where
-//!   that is not positive (it then sits in no over-full cell; only where all marginals are pairs or less); else sum
+//!   that is not positive (it then sits in no over-full cell; only where that is safe, see [`View::may_skip`]); else sum
 //!   all values at once by saturating vector additions and take the smallest. Nothing is changed.
 //! - **Apply**, in order: compute the gain of each proposal from the exact residuals, and move the record and its residuals if
 //!   it is one. Proposals that an earlier one of the window made useless are dropped.
@@ -129,10 +129,11 @@ impl Working {
         if let Some(first) = view.penalty {
             for (from, lanes) in (0u32..).zip(lanes[first..].chunks_exact_mut(row)) {
                 for (to, lane) in (0u32..).zip(&mut lanes[..view.cardinality]) {
-                    let changes = view.incidences.iter().zip(marginals).zip(&whole).filter(|((incidence, marginal), _)| {
-                        let axis = &marginal.axes[incidence.axis];
-                        axis.bucket(from) != axis.bucket(to)
-                    });
+                    let changes =
+                        view.incidences.iter().zip(marginals).zip(&whole).filter(|((incidence, marginal), _)| {
+                            let axis = &marginal.axes[incidence.axis];
+                            axis.bucket(from) != axis.bucket(to)
+                        });
                     *lane = in_units(changes.map(|(_, weight)| weight).sum());
                 }
             }
@@ -190,7 +191,7 @@ fn units(marginals: &[Marginal]) -> Vec<f32> {
         };
         let reach: f32 = marginals.iter().zip(&weights).map(|(marginal, w)| w / mean * largest(marginal)).sum();
         let mut record = FINEST;
-        while record > 1.0 && record * reach > f32::from(i16::MAX) {
+        while record > 1.0 && record * reach > LIMIT {
             record /= 2.0;
         }
         move |marginal: &Marginal, weight: f32| weight / mean * (record / marginal.one as f32)
