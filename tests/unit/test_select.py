@@ -120,6 +120,13 @@ def test_shares_of_nothing() -> None:
     assert budget_shares([()], {"a": 2}).tolist() == [1.0]
 
 
+def test_shares_of_cliques_too_large_for_floats() -> None:
+    domain = {f"a{i}": 2**32 - 1 for i in range(40)}
+    large, small = budget_shares([tuple(domain), ("a0",)], domain)
+    assert large == 1.0
+    assert 0 < small < 1e-200
+
+
 # --- Combine ---------------------------------------------------------------------------------------------------------
 
 

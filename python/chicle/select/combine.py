@@ -17,6 +17,7 @@ attributes with every second edge need more than the default.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -106,8 +107,11 @@ def budget_shares(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -
     [0.308, 0.692]
     """
     domain = domain if isinstance(domain, Domain) else Domain(domain)
-    weights = np.array([float(domain.cells(clique)) for clique in _not_a_string(cliques)]) ** (2 / 3)
-    return weights / weights.sum() if weights.size else weights
+    # In logarithms, since the cells of a clique may be more than a float holds.
+    logs = np.array([math.log(domain.cells(clique)) for clique in _not_a_string(cliques)])
+    weights: npt.NDArray[np.float64] = np.exp((logs - logs.max(initial=0.0)) * (2 / 3))
+    shares: npt.NDArray[np.float64] = weights / max(weights.sum(), 1.0)
+    return shares
 
 
 class _Graph:

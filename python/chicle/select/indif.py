@@ -141,7 +141,7 @@ def indif(
     >>> ledger = chicle.Ledger(chicle.Budget(epsilon=1, delta=1e-9))
     >>> one_ways = chicle.measure(census, [(name,) for name in census], 40.0, ledger)
     >>> indif(census, ledger, rho=ledger.remaining / 10, one_ways=one_ways)
-    Scores of 6 pairs, sigma 45.23 records
+    Scores of 6 pairs, sigma 44.27 records
     """
     if form not in get_args(Form):
         raise ParameterError(f"form must be one of {get_args(Form)}, not {form!r}")
