@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from chicle.privacy.budget import Budget
+from chicle.privacy.ledger import aligned, percent
 
 __all__ = ["Plan", "Step"]
 
@@ -38,17 +39,15 @@ class Plan:
 
     def __str__(self) -> str:
         rows = [("release", "of", "values", "sigma", "rho", "share")]
-        for step in self.steps:
-            rows.append(
-                (
-                    step.release,
-                    step.of,
-                    "by the data" if step.values is None else f"{step.values:,}",
-                    "by the data" if step.sigma is None else f"{step.sigma:.4g}",
-                    f"{step.rho:.4g}",
-                    f"{step.rho / self.budget.rho:.1%}".replace("%", " %"),
-                )
+        rows += [
+            (
+                step.release,
+                step.of,
+                "by the data" if step.values is None else f"{step.values:,}",
+                "by the data" if step.sigma is None else f"{step.sigma:.4g}",
+                f"{step.rho:.4g}",
+                percent(step.rho / self.budget.rho),
             )
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([f"{self.mechanism}, {self.budget}", *lines])
+            for step in self.steps
+        ]
+        return "\n".join([f"{self.mechanism}, {self.budget}", *aligned(rows)])

@@ -46,9 +46,7 @@ class Release:
         """The private estimate of the number of records."""
         return estimate_total(self.measurements)
 
-    def sample(
-        self, n: int | None = None, seed: int | None = None, *, trace: list[float] | None = None
-    ) -> Any:  # noqa: ANN401 - the kind of table that was fitted
+    def sample(self, n: int | None = None, seed: int | None = None, *, trace: list[float] | None = None) -> Any:  # noqa: ANN401 - the kind of table that was fitted
         """Draw a synthetic table: `n` rows, by default as many as the private estimate says."""
         rows = self.total if n is None else integer("n", n, 0)
         records = self.generator(rows, seed, [] if trace is None else trace)
@@ -58,4 +56,3 @@ class Release:
         cells = sum(measurement.values.size for measurement in self.measurements)
         kept = f"{len(self.measurements)} measurements of {cells:,} cells"
         return f"Release of {kept} over {self.schema.domain!r}\n{self.ledger!r}"
-

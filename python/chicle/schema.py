@@ -1,4 +1,4 @@
-"""What is public about a table: its columns and their values. Coded tables only, so far: codes `0..k-1` in every column.
+"""What is public about a table: its columns and their values. So far coded tables only: codes `0..k-1` everywhere.
 
 A schema is declared, never read off the data. It turns a source into `Records` and synthetic records back into the kind
 of table that the source was.

@@ -15,7 +15,7 @@ from chicle import Budget, Domain, Ledger, Records, Schema
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import GaussianEvent, TestNoise
 
-BUDGET = {"epsilon": 1.0, "delta": 1e-9}
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-9}
 
 Make = Callable[..., Mechanism]
 MECHANISMS: dict[str, Make] = {
@@ -139,7 +139,6 @@ def test_constant_columns_stay_constant(make: Make) -> None:
 
 
 def test_nothing_private_is_left_on_a_fitted_mechanism(make: Make) -> None:
-    """Neighbours replayed with the same noise, far below it, leave the same releases but for the noise-shifted counts."""
     rng = np.random.default_rng(0)
     domain = {"a": 4, "b": 3, "c": 2}
     rows = {name: rng.integers(size, size=4_321) for name, size in domain.items()}

@@ -15,7 +15,7 @@ from scipy import stats
 import chicle
 from chicle import Budget, BudgetExceeded, Clique, DomainError, InfeasibleError, Ledger, Measurement, Records
 from chicle.errors import ParameterError, PrivacyError
-from chicle.generate.independent import onto_simplex
+from chicle.generate.targets import onto_simplex
 from chicle.measure import estimate_total
 from chicle.privacy import GaussianEvent, TestNoise, calibrate
 from chicle.select import Scores, dense_marg, exact_indif, indif

@@ -144,7 +144,8 @@ def _stratified(
     # One sorted array of all rows' edges, row i shifted by i, answers every record at once.
     flat = (edges + np.arange(len(weights))[:, None]).ravel()
     found = np.searchsorted(flat, cell + quantile, side="right")
-    return np.minimum(found - cell * weights.shape[1], weights.shape[1] - 1)
+    drawn: npt.NDArray[np.int64] = np.minimum(found - cell * weights.shape[1], weights.shape[1] - 1)
+    return drawn
 
 
 def _components(cliques: Sequence[Clique], domain: Domain) -> list[Clique]:

@@ -56,4 +56,4 @@ class Independent(Mechanism):
         return Release(schema, tuple(measurements), ledger, generate, kind)
 
     def _shares(self, schema: Schema) -> list[float]:
-        return budget_shares([(name,) for name in schema.domain], schema.domain)
+        return [float(share) for share in budget_shares([(name,) for name in schema.domain], schema.domain)]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from chicle.compress import compress
-from chicle.consistency import Nonnegativity, project
+from chicle.consistency import project
 from chicle.domain import Clique, Domain
 from chicle.errors import ParameterError
 from chicle.generate.compose import compose
@@ -141,9 +141,7 @@ class PrivSyn(Mechanism):
         targets = [*compression.one_ways, *measured]
 
         def generate(n: int, seed: int | None, trace: list[float]) -> Records:
-            # The published loop for the published kernels; descent gains a little from the nearest tables.
-            rule: Nonnegativity = "least-squares" if self.generator == "descent" else "norm-sub"
-            tables = project(targets, compression.domain, nonnegativity=rule, threads=self.threads)
+            tables = project(targets, compression.domain, threads=self.threads)
             made = compose(
                 partial(kernel, trace), tables, compression.domain, n, seed, separate=self.separate, append=self.append
             )
@@ -157,19 +155,24 @@ class PrivSyn(Mechanism):
         if len(records.domain) < 2:
             return []
         scores = indif(records, ledger, rho=second, one_ways=one_ways, form=self.form, threads=self.threads)
-        pairs = dense_marg(scores, records.domain, rho=third, l2_sensitivity=records.max_records_per_person)
+        pairs = dense_marg(
+            scores,
+            records.domain,
+            rho=third,
+            l2_sensitivity=records.max_records_per_person,
+            allow_not_private=not ledger.private,
+        )
         return combine(pairs, records.domain, gamma=self.gamma)
 
     def _kernel(self) -> Callable[..., Records]:
         """Return the record kernel; it notes its error after each pass in a trace, and reports progress."""
-        make = {"gum": gum, "descent": descend, "mcf": mcf}.get(self.generator)
+        kernels: dict[str, Callable[..., Records]] = {"gum": gum, "descent": descend, "mcf": mcf}
+        make = kernels.get(self.generator)
         if make is None:
             raise ParameterError(f"generator must be 'gum', 'descent' or 'mcf', not {self.generator!r}")
         options = self.options or {}
 
-        def kernel(
-            trace: list[float], targets: Sequence[Measurement], domain: Domain, n: int, seed: int
-        ) -> Records:
+        def kernel(trace: list[float], targets: Sequence[Measurement], domain: Domain, n: int, seed: int) -> Records:
             def note(number: int, error: float) -> None:
                 trace.append(error)
                 if self.progress is not None:

@@ -71,8 +71,7 @@ pub fn count_each<T: Send>(
         cancel.check()?;
         Ok(block.margins.iter().zip(&tables).map(|(m, counts)| (m.clique, see(m.clique, counts))).collect())
     };
-    let seen: Result<Vec<Vec<(usize, T)>>> =
-        plan.blocks.par_iter().with_max_len(1).map(one_block).collect();
+    let seen: Result<Vec<Vec<(usize, T)>>> = plan.blocks.par_iter().with_max_len(1).map(one_block).collect();
     let mut seen: Vec<(usize, T)> = seen?.into_iter().flatten().collect();
     seen.sort_unstable_by_key(|&(clique, _)| clique);
     Ok(seen.into_iter().map(|(_, value)| value).collect())

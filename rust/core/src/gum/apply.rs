@@ -16,8 +16,8 @@ use super::Marginal;
 use super::plan::Plan;
 use super::random::Stream;
 use crate::count::histogram::{NARROW_CELLS, NarrowAxes};
-use crate::simd::vectorised;
 use crate::parallel::Cancel;
+use crate::simd::vectorised;
 use crate::table::{Codes, Column};
 
 /// Records whose cell numbers are computed at a time.
