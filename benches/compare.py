@@ -7,10 +7,11 @@ printed, and kept with a description of the machine in `benches/records`.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from datetime import datetime, timezone
 from pathlib import Path
 from time import perf_counter
 
@@ -36,11 +37,11 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=Settings.records, help="people in the census")
     arguments = parser.parse_args()
     settings = Settings(arguments.records, arguments.quick)
-    described = {"machine": machine.describe(), "versions": machine.versions()}
-    for name, facts in described.items():
-        print(f"{name}: {', '.join(f'{key} {value}' for key, value in facts.items())}")
+    facts: dict[str, Mapping[str, object]] = {"machine": machine.describe(), "versions": machine.versions()}
+    for subject, values in facts.items():
+        print(f"{subject}: {', '.join(f'{name} {value}' for name, value in values.items())}")
 
-    start = perf_counter()
+    start, loads = perf_counter(), [machine.load()]
     done: list[Part] = []
     for comparison in PARTS[arguments.only] if arguments.only else sum(PARTS.values(), ()):
         done.append(comparison(settings))
@@ -49,25 +50,24 @@ def main() -> None:
     goals = [goal.row() for part in done for goal in part.goals]
     if goals:
         show(Table("Goals", goals))
+    seconds, loads = round(perf_counter() - start, 1), [*loads, machine.load()]
+    if max(loads) > (os.cpu_count() or 1):
+        print(f"\nThe machine was busy (load {loads[0]} before, {loads[1]} after): trust the rows of one thread only.")
 
-    date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    marks = [
-        date,
-        machine.slug(),
-        *(["quick"] if settings.quick else []),
-        *([arguments.only] if arguments.only else []),
-    ]
+    date = datetime.now(timezone.utc).date().isoformat()
     record = {
         "date": date,
-        **described,
-        "settings": asdict(settings) | {"only": arguments.only, "seconds": round(perf_counter() - start, 1)},
+        **facts,
+        "settings": asdict(settings) | {"only": arguments.only},
+        "run": {"seconds": seconds, "load_before": loads[0], "load_after": loads[1]},
         "tables": [asdict(table) for part in done for table in part.tables],
         "goals": goals,
     }
-    RECORDS.mkdir(exist_ok=True)
-    path = RECORDS / f"{'-'.join(marks)}.json"
+    marks = (date, machine.slug(), "quick" if settings.quick else None, arguments.only)
+    path = RECORDS / f"{'-'.join(filter(None, marks))}.json"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"\n{record['settings']['seconds']} s; kept in benches/records/{path.name}")
+    print(f"\n{seconds} s; kept in benches/records/{path.name}")
 
 
 if __name__ == "__main__":

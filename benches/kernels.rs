@@ -53,7 +53,7 @@ impl Records {
             ((u.powi(3) * f64::from(cardinality)) as u32).min(cardinality - 1)
         };
         let column = |&cardinality: &u32| {
-            let mut codes = Codes::zeros(cardinality, records);
+            let mut codes = Codes::zeros(cardinality, records).expect("memory for a benchmark");
             match &mut codes {
                 Codes::U8(codes) => codes.fill_with(|| draw(cardinality) as u8),
                 Codes::U16(codes) => codes.fill_with(|| draw(cardinality) as u16),

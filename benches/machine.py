@@ -21,24 +21,29 @@ def describe() -> dict[str, str | int | float]:
         "caches": _caches(),
         "ram_gb": round(ram / 2**30, 1),
         "os": f"{platform.system()} {platform.machine()}",
-        "load_before": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else 0.0,
     }
 
 
+def load() -> float:
+    """Return how many processes wanted a core in the last minute."""
+    return round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else 0.0
+
+
 def versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "rustc": _rustc()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    return {"python": platform.python_version(), "rustc": _rustc()} | {name: _version(name) for name in PACKAGES}
 
 
 def slug() -> str:
     """Return a short name for this kind of machine."""
     model = re.sub(r"\(r\)|\(tm\)|cpu|processor|@.*", "", _cpu_model().lower())
     return re.sub(r"[^a-z0-9]+", "-", f"{model} {os.cpu_count()} cores").strip("-")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def _cpu_model() -> str:

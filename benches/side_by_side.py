@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -69,16 +70,16 @@ class Timed:
 
 
 def in_turns(jobs: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, Timed]:
-    """Run every job once a round, so that a busy moment of the machine hits all alike, and keep each one's best time."""
-    timed: dict[str, Timed] = {}
+    """Run every job once a round, so that a busy moment of the machine hits all alike; keep each one's best time."""
+    seconds = dict.fromkeys(jobs, inf)
+    answers: dict[str, Any] = {}
     for _ in range(rounds):
         for name, job in jobs.items():
+            answers.pop(name, None)  # so that its memory can be used again
             start = perf_counter()
-            answer = job()
-            seconds = perf_counter() - start
-            best = min(seconds, timed[name].seconds) if name in timed else seconds
-            timed[name] = Timed(best, answer)
-    return timed
+            answers[name] = job()
+            seconds[name] = min(seconds[name], perf_counter() - start)
+    return {name: Timed(seconds[name], answers[name]) for name in jobs}
 
 
 def check(holds: object, claim: str) -> None:
