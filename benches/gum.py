@@ -25,7 +25,7 @@ def main(records: int = 662_000, marginals: int = 500, passes: int = 20) -> None
     targets = [Measurement(clique, values, 0.0) for clique, values in zip(cliques, counts, strict=True)]
     rows: list[Row] = []
     for variant in ("published", "tuned"):
-        update = Gum(targets, census.domain, records, variant=variant, seed=0, threads=1)  # type: ignore[arg-type]
+        update = Gum(targets, census.domain, records, variant=variant, seed=0, threads=1)
         start = process_time()
         update.run(passes)
         cost = (process_time() - start) / (records * marginals * passes) * 1e9

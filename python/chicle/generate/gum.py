@@ -240,7 +240,7 @@ class Gum:
 
     def run(self, passes: int, *, progress: Progress | None = None) -> Gum:
         """Do some more passes; after Ctrl-C the records are whole, with the last pass in part."""
-        if isinstance(passes, bool) or not isinstance(passes, int) or passes < 0:
+        if not _is_count(passes):
             raise ParameterError(f"passes must be an integer of at least 0, not {passes!r}")
         options = self._options
         for _ in range(passes):
@@ -337,7 +337,7 @@ def _size(
     domain: Domain,
     targets: Sequence[tuple[Clique, npt.NDArray[np.float64], float]],
 ) -> int:
-    if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
+    if n is not None and not _is_count(n):
         raise ParameterError(f"n must be None or an integer of at least 0, not {n!r}")
     if start is not None:
         if start.domain != domain:
@@ -357,8 +357,16 @@ def _size(
     return int(n)
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, (int, float)) and 0 <= value <= 1
+
+
 def _seed(seed: int | None) -> int | None:
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+    if seed is not None and not _is_count(seed):
         raise ParameterError(f"seed must be None or an integer of at least 0, not {seed!r}")
     return None if seed is None else int(seed)
 
@@ -395,6 +403,6 @@ def _options(
 
 def _shares(duplicate: float | Sequence[float]) -> tuple[float, ...]:
     shares = tuple(duplicate) if isinstance(duplicate, (list, tuple)) else (duplicate,)
-    if not shares or not all(isinstance(share, (int, float)) and 0 <= share <= 1 for share in shares):
+    if not shares or not all(_is_share(share) for share in shares):
         raise ParameterError(f"duplicate must be a share from 0 to 1, or a list of them, not {duplicate!r}")
     return tuple(float(share) for share in shares)

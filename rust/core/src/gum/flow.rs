@@ -230,7 +230,9 @@ mod tests {
 
     fn counts(cells: usize, list: &[u32]) -> Vec<u32> {
         let mut counts = vec![0; cells];
-        list.iter().for_each(|&cell| counts[cell as usize] += 1);
+        for &cell in list {
+            counts[cell as usize] += 1;
+        }
         counts
     }
 

@@ -1,6 +1,11 @@
 //! Plans against their formulas, `apply` against the oracle, and whole passes for any number of threads.
 
-#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "codes are below their cardinality")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "codes, cells and records are few"
+)]
 
 use std::num::NonZero;
 
@@ -102,7 +107,9 @@ fn cells_of(columns: &[Codes], marginal: &Marginal) -> Vec<u32> {
 
 fn tally(cells: usize, numbers: &[u32]) -> Vec<u32> {
     let mut counts = vec![0; cells];
-    numbers.iter().for_each(|&cell| counts[cell as usize] += 1);
+    for &cell in numbers {
+        counts[cell as usize] += 1;
+    }
     counts
 }
 
