@@ -56,13 +56,17 @@ def test_the_trace_is_true_and_the_loss_falls(data: st.DataObject, table: Record
     scale = len(first) / total if (total := estimate_total(targets)) and len(first) else 1.0
     scaled = [Measurement(m.clique, (m.values * scale).astype(np.float64), m.sigma) for m in targets]
     descent = Descent(targets, table.domain, start=first, seed=seed)
+    # The kernel rounds targets to 1/256.
+    rounding = max(m.values.size for m in targets) / 500
     before = descent.loss
     for number in range(3):
-        assert descent.trace[number] == pytest.approx(error(descent.records, scaled), rel=1e-3, abs=1e-3)
+        assert descent.trace[number] == pytest.approx(
+            error(descent.records, scaled), rel=1e-4, abs=rounding / max(len(first), 1)
+        )
         assert descent.sweep() == descent.trace[-1]
         assert descent.loss <= before
         before = descent.loss
-        assert before == pytest.approx(loss(descent.records, scaled), rel=0.02, abs=1.0)
+        assert before == pytest.approx(loss(descent.records, scaled), rel=0.02, abs=rounding)
     assert len(Descent(targets, table.domain, len(table), start=start, seed=seed).records) == len(table)
 
 

