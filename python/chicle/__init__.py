@@ -19,8 +19,8 @@ from chicle.errors import (
 from chicle.generate import Descent, Gum, descend, gum, independent, mcf
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
-from chicle.privacy import Budget, Ledger
 from chicle.mechanisms import Independent, PrivSyn
+from chicle.privacy import Budget, Ledger
 from chicle.records import Records
 from chicle.release import Release
 from chicle.schema import Schema

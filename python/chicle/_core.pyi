@@ -12,15 +12,15 @@ __all__ = [
     "MEMORY_LIMIT",
     "MIN_SCALE",
     "Counter",
-    "Projection",
-    "Gum",
     "Descent",
+    "Gum",
+    "Projection",
     "__version__",
     "census",
     "count",
     "discrete_laplace",
-    "indif",
     "draw",
+    "indif",
     "rounded_gaussian",
 ]
 

@@ -1,7 +1,7 @@
 """Take the easy parts of the marginal graph off a record kernel ([P] section 5.3), whichever kernel it is.
 
 - **Separate and join**: attributes that no chain of cliques connects are independent in the model, so each connected
-  component is generated alone and the columns are joined; a kernel then never trades one component's error for another's.
+  component is generated alone and the columns are joined; a kernel then never trades the error of one for another's.
 - **Attribute appending**: an attribute in only one clique cannot disturb any other clique. It is left out, and drawn
   afterwards given the rest of its clique, in one pass and exactly up to rounding.
 
@@ -46,7 +46,7 @@ def compose(
     components = _components([target.clique for target in targets], domain) if separate else [tuple(domain)]
     for component in components:
         inside = [target for target in targets if target.clique and set(target.clique) <= set(component)]
-        part = _generate(kernel, inside, domain, component, n, rng, append=append)
+        part = _generate(kernel, inside, domain, component, n=n, rng=rng, append=append)
         # Components are independent: rows of one meet rows of another at random.
         order = rng.permutation(n) if len(components) > 1 else np.arange(n)
         columns.update({name: codes[order] for name, codes in part.items()})
@@ -58,9 +58,9 @@ def _generate(
     targets: Sequence[Measurement],
     domain: Domain,
     attributes: Clique,
+    *,
     n: int,
     rng: np.random.Generator,
-    *,
     append: bool,
 ) -> dict[str, Codes]:
     """Make the columns of one component."""
@@ -75,8 +75,8 @@ def _generate(
     rest = [t for t in targets if not set(t.clique) & set(appended)]
     rest += _margin(clique, appended)
     kept = tuple(name for name in attributes if name not in appended)
-    columns = _generate(kernel, rest, domain, kept, n, rng, append=True) if kept else {}
-    columns.update(_append(clique, appended, columns, domain, n, rng))
+    columns = _generate(kernel, rest, domain, kept, n=n, rng=rng, append=True) if kept else {}
+    columns.update(_append(clique, appended, columns, domain, n=n, rng=rng))
     return columns
 
 
@@ -108,6 +108,7 @@ def _append(
     appended: Clique,
     columns: dict[str, Codes],
     domain: Domain,
+    *,
     n: int,
     rng: np.random.Generator,
 ) -> dict[str, Codes]:
@@ -131,7 +132,7 @@ def _append(
 def _stratified(
     cell: npt.NDArray[np.int64], weights: npt.NDArray[np.float64], rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Draw a column of `weights` for each record by its row `cell`: m records of a row take m evenly spaced quantiles."""
+    """Draw a column of `weights` for each record by its row, `cell`: m records of a row take m even quantiles."""
     order = np.lexsort((rng.random(cell.size), cell))
     counts = np.bincount(cell, minlength=len(weights))
     starts = np.cumsum(counts) - counts

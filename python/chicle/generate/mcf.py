@@ -1,6 +1,7 @@
 """MCF: records made to match one marginal after another, changing as few attributes as possible ([P] section 5.1).
 
-The baseline that GUM is compared with: matching each target in full undoes what was reached for the others.
+The baseline that the paper compares GUM with: each visit matches one target in full, whatever that does to the others.
+On exact, consistent targets (Adult, 91 pairs) it comes closer than GUM; the paper's argument is about noisy ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The contract of every mechanism: plan, fit, sample, and what a fit leaves.
 
-A mechanism is a composition: it selects, measures and generates with the parts of other modules, and holds no kernel and
-no noise of its own. `__init__` only stores parameters; they are checked when they are used.
+A mechanism is a composition: it selects, measures and generates with the parts of other modules, and holds no kernel
+and no noise of its own. `__init__` only stores parameters; they are checked when they are used.
 """
 
 from __future__ import annotations
@@ -64,7 +64,13 @@ class Mechanism(ABC):
         """Return what a fit on a table of this schema will release, before any data is seen."""
         return self._plan(_as_schema(schema), self.budget)
 
-    def fit(self: _Self, source: Any, schema: Schema | None = None, *, ledger: Ledger | None = None) -> _Self:  # noqa: ANN401
+    def fit(  # noqa: PYI019 - Self is not in the typing of Python 3.10
+        self: _Self,
+        source: Any,  # noqa: ANN401
+        schema: Schema | None = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> _Self:
         """Measure a private table, spending the budget.
 
         Parameters

@@ -152,7 +152,7 @@ def indif(
     sensitivity = _vector_sensitivity(_ROW_SENSITIVITY[form] * records.max_records_per_person, len(named))
     sigma = calibrate(rho, l2_sensitivity=sensitivity)
     event = GaussianEvent(
-        purpose=f"InDif scores, {form} (in 1/{INDIF_UNITS} records)",
+        purpose=f"InDif, 1/{INDIF_UNITS} records",
         l2_sensitivity=sensitivity,
         sigma=sigma,
         values=len(named),
