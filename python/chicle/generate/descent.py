@@ -28,9 +28,9 @@ def descend(
     n: int | None = None,
     *,
     start: Start | None = None,
-    sweeps: int = 8,
+    sweeps: int = 10,
     threshold: float = 1.0,
-    tolerance: float = 0.05,
+    tolerance: float = 0.03,
     coarsening: Coarsening | None = None,
     seed: int | None = None,
     threads: int | None = None,
@@ -56,7 +56,7 @@ def descend(
         ``"tree"`` (the default) or ``"independent"``, see `chicle.generate.start`; or records to start from, which are
         not changed.
     sweeps
-        Most sweeps over all attributes; 4 to 6 are usual.
+        Most sweeps over all attributes. Noisy measurements want few (3 or so), exact ones more.
     threshold
         A record moves where the gain exceeds `threshold` times what the move itself costs. At 1 every move lowers the
         weighted squared error; lower values also take moves that raise it a little and mix faster.

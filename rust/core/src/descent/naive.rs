@@ -1,7 +1,5 @@
 //! The oracle: descent as its definition says, one record at a time in floating point, in the kernel's order.
 
-#![expect(clippy::cast_precision_loss, reason = "small tables")]
-
 use super::problem::{Target, View};
 use super::schedule::strided;
 use super::visit::{BLOCK, Ties, window};
@@ -22,7 +20,9 @@ fn cell(target: &Target, row: &[u32], a: usize, value: u32) -> usize {
 pub fn residuals(rows: &Rows, targets: &[Target]) -> Vec<Vec<f64>> {
     let one = |target: &Target| {
         let mut residual: Vec<f64> = target.values.iter().map(|value| -value).collect();
-        rows.iter().for_each(|row| residual[cell(target, row, usize::MAX, 0)] += 1.0);
+        for row in rows {
+            residual[cell(target, row, usize::MAX, 0)] += 1.0;
+        }
         residual
     };
     targets.iter().map(one).collect()
@@ -53,14 +53,15 @@ pub fn sweep(rows: &mut Rows, targets: &[Target], views: &[View], order: &[usize
         let mut residuals = residuals(rows, &targets);
         for number in strided(rows.len().div_ceil(length), &mut random) {
             let mut proposals = Vec::new();
-            for r in number * length..rows.len().min((number + 1) * length) {
+            let end = rows.len().min((number + 1) * length);
+            for (r, row) in rows.iter().enumerate().take(end).skip(number * length) {
                 let ties = Ties::new(key, r, views[a].pieces);
                 let values = 0..u32::try_from(views[a].cardinality).unwrap();
-                let gain = |&value: &u32| judge(&residuals, &rows[r], value).0;
-                let better = values.filter(|value| *value != rows[r][a] && gain(value) > 0.0);
+                let gain = |&value: &u32| judge(&residuals, row, value).0;
+                let better = values.filter(|value| *value != row[a] && gain(value) > 0.0);
                 let rank = |value: u32| ties.rank(value as usize, views[a].width);
                 let best = better.max_by(|&u, &v| gain(&u).total_cmp(&gain(&v)).then(rank(v).cmp(&rank(u))));
-                let (_, own) = judge(&residuals, &rows[r], 0);
+                let (_, own) = judge(&residuals, row, 0);
                 proposals.extend(best.filter(|_| !may_skip || own > 0.0).map(|best| (r, best)));
             }
             for (r, value) in proposals {

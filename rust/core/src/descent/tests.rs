@@ -54,9 +54,9 @@ impl Problem {
             let axes: Vec<Axis> = axes.collect();
             let cells = axes.iter().map(|axis| axis.size as usize).product();
             let empty = Target { axes, values: vec![0.0; cells], weight: 1.0 };
-            let [counts] = &naive::residuals(&rows(&truth), &[empty.clone()])[..] else { unreachable!() };
-            let mut noisy = |&count: &f64| count + if noise { 10.0 * (random.unit() - 0.5) } else { 0.0 };
-            let values = counts.iter().map(&mut noisy).collect();
+            let [counts] = &naive::residuals(&rows(&truth), std::slice::from_ref(&empty))[..] else { unreachable!() };
+            let mut wanted = |&count: &f64| count + if noise { 10.0 * (random.unit() - 0.5) } else { 0.0 };
+            let values = counts.iter().map(&mut wanted).collect();
             let weight = if noise { 1.0 / (1.0 + 20.0 * random.unit()) } else { 1.0 };
             targets.push(Target { values, weight, ..empty });
         }
@@ -143,7 +143,7 @@ proptest! {
             let moves = with_threads(threads, || descent.sweep(1.0, &Cancel::default())).unwrap();
             assert_exact(&descent, &problem.targets);
             let after = descent.fit().loss;
-            prop_assert!(if moves > 0 { after < before } else { after == before }, "{} after {}", after, before);
+            prop_assert!(if moves > 0 { after < before } else { after <= before }, "{} after {}", after, before);
         }
     }
 }

@@ -393,6 +393,7 @@ impl Ties {
 
     /// The rank of a value among equals; the oracle's form of the above.
     #[cfg(test)]
+    #[expect(clippy::cast_possible_truncation, reason = "at most 128 lanes")]
     pub fn rank(self, value: usize, width: usize) -> (usize, u16) {
         let piece = (value / width + self.pieces - self.rotation) % self.pieces;
         (piece, (value % width) as u16 ^ self.flip)
