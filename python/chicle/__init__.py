@@ -1,7 +1,9 @@
 """Differentially private synthetic tables at census scale."""
 
-from chicle import datasets, privacy
+from chicle import datasets, privacy, select
 from chicle._core import __version__
+from chicle.compress import Compression, compress
+from chicle.consistency import project
 from chicle.domain import Clique, Domain, pairs
 from chicle.errors import (
     ArtefactError,
@@ -9,14 +11,19 @@ from chicle.errors import (
     ChicleError,
     DomainError,
     InfeasibleError,
+    NotFittedError,
     ParameterError,
     PrivacyError,
+    SchemaError,
 )
-from chicle.generate import independent
+from chicle.generate import Descent, Gum, descend, gum, independent, mcf
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
+from chicle.mechanisms import Independent, PrivSyn
 from chicle.privacy import Budget, Ledger
 from chicle.records import Records
+from chicle.release import Release
+from chicle.schema import Schema
 
 __all__ = [
     "ArtefactError",
@@ -24,20 +31,35 @@ __all__ = [
     "BudgetExceeded",
     "ChicleError",
     "Clique",
+    "Compression",
     "Counter",
+    "Descent",
     "Domain",
     "DomainError",
+    "Gum",
+    "Independent",
     "InfeasibleError",
     "Ledger",
     "Measurement",
+    "NotFittedError",
     "ParameterError",
+    "PrivSyn",
     "PrivacyError",
     "Records",
+    "Release",
+    "Schema",
+    "SchemaError",
     "__version__",
+    "compress",
     "count",
     "datasets",
+    "descend",
+    "gum",
     "independent",
+    "mcf",
     "measure",
     "pairs",
     "privacy",
+    "project",
+    "select",
 ]

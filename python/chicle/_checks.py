@@ -6,7 +6,7 @@ import operator
 
 from chicle.errors import ParameterError
 
-__all__ = ["integer", "threads_or_all"]
+__all__ = ["integer", "memory_bytes", "threads_or_all"]
 
 _MOST = 2**63 - 1
 
@@ -27,3 +27,8 @@ def integer(name: str, value: object, least: int, most: int = _MOST) -> int:
 def threads_or_all(threads: object) -> int | None:
     """Return a number of threads that the kernels take; None stands for all there are."""
     return None if threads is None else integer("threads", threads, 1, 1024)
+
+
+def memory_bytes(memory_limit: object) -> int:
+    """Return a memory limit that the kernels take."""
+    return integer("memory_limit", memory_limit, 1)

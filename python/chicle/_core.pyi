@@ -7,18 +7,25 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "INDIF_UNITS",
     "MAX_SCALE",
     "MEMORY_LIMIT",
     "MIN_SCALE",
     "Counter",
+    "Descent",
+    "Gum",
+    "Projection",
     "__version__",
     "census",
     "count",
     "discrete_laplace",
+    "draw",
+    "indif",
     "rounded_gaussian",
 ]
 
 __version__: str
+INDIF_UNITS: int
 MEMORY_LIMIT: int
 MIN_SCALE: float
 MAX_SCALE: float
@@ -47,6 +54,75 @@ class Counter:
     def add_tables(self, tables: Sequence[npt.NDArray[np.int64]]) -> None: ...
     def result(self) -> list[npt.NDArray[np.int64]]: ...
 
+@final
+class Projection:
+    def __new__(
+        cls,
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        cliques: Sequence[Sequence[int]],
+        tables: Sequence[npt.NDArray[np.float64]],
+        sigmas: Sequence[float],
+        rule: str,
+        memory_limit: int,
+        total: float | None = None,
+        threads: int | None = None,
+    ) -> Projection: ...
+    @property
+    def total(self) -> float: ...
+    def sweep(self) -> float: ...
+    def tables(self) -> list[npt.NDArray[np.float64]]: ...
+
+@final
+class Gum:
+    def __new__(
+        cls,
+        codes: Sequence[npt.NDArray[Any]],
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        cliques: Sequence[Sequence[int]],
+        targets: Sequence[npt.NDArray[np.float64]],
+        seed: int,
+        threads: int | None = None,
+    ) -> Gum: ...
+    def errors(self) -> npt.NDArray[np.float64]: ...
+    def update(
+        self,
+        order: Sequence[int],
+        round: int,  # noqa: A002 - the word of the kernels
+        alpha: float,
+        duplicate: float,
+        growth: str,
+        removal: str,
+        pairing: str,
+    ) -> None: ...
+    def records(self) -> list[npt.NDArray[Any]]: ...
+
+@final
+class Descent:
+    def __new__(
+        cls,
+        codes: Sequence[npt.NDArray[Any]],
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        cliques: Sequence[Sequence[int]],
+        targets: Sequence[tuple[npt.NDArray[np.float64], float, Sequence[tuple[int, npt.NDArray[np.uint32] | None]]]],
+        seed: int,
+        memory_limit: int,
+        threads: int | None = None,
+    ) -> Descent: ...
+    def sweep(self, threshold: float) -> int: ...
+    def fit(self) -> tuple[float, float]: ...
+    def columns(self) -> list[npt.NDArray[Any]]: ...
+
+def draw(
+    cardinalities: Sequence[int],
+    parents: Sequence[int | None],
+    weights: Sequence[npt.NDArray[np.float64]],
+    records: int,
+    seed: int,
+    threads: int | None = None,
+) -> list[npt.NDArray[Any]]: ...
 def rounded_gaussian(
     sigmas: Sequence[float],
     sizes: Sequence[int],
@@ -65,3 +141,13 @@ def census(
     seed: int,
     threads: int | None = None,
 ) -> tuple[list[str], list[int], list[npt.NDArray[Any]]]: ...
+def indif(
+    codes: Sequence[npt.NDArray[Any]],
+    attributes: Sequence[str],
+    cardinalities: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
+    shares: Sequence[npt.NDArray[np.float64]] | None,
+    total: float,
+    memory_limit: int,
+    threads: int | None = None,
+) -> npt.NDArray[np.int64]: ...

@@ -6,8 +6,10 @@ __all__ = [
     "ChicleError",
     "DomainError",
     "InfeasibleError",
+    "NotFittedError",
     "ParameterError",
     "PrivacyError",
+    "SchemaError",
 ]
 
 
@@ -19,12 +21,20 @@ class ParameterError(ChicleError, ValueError):
     """An argument that is no matter of data or privacy, such as a number of threads, is out of range."""
 
 
+class SchemaError(ChicleError, ValueError):
+    """A declaration about a table's columns contradicts itself or the source."""
+
+
 class DomainError(ChicleError, ValueError):
     """Attributes, cliques or codes do not fit the domain."""
 
 
 class InfeasibleError(ChicleError):
     """What is asked for would not fit the stated memory."""
+
+
+class NotFittedError(ChicleError, AttributeError):
+    """A mechanism was asked for what only `fit` makes."""
 
 
 class PrivacyError(ChicleError, ValueError):

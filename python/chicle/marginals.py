@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
-from chicle._checks import integer, threads_or_all
+from chicle._checks import memory_bytes, threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
 from chicle.records import Records
@@ -61,7 +61,7 @@ def count(
     """
     wanted = _Wanted(records.domain, cliques)
     codes = [records[name] for name in wanted.attributes]
-    tables = _core.count(codes, *wanted.arguments(), _limit(memory_limit), threads_or_all(threads))
+    tables = _core.count(codes, *wanted.arguments(), memory_bytes(memory_limit), threads_or_all(threads))
     return wanted.shaped(tables)
 
 
@@ -97,7 +97,7 @@ class Counter:
     ) -> None:
         self._domain = domain if isinstance(domain, Domain) else Domain(domain)
         self._wanted = _Wanted(self._domain, cliques)
-        self._options = (threads_or_all(threads), _limit(memory_limit))
+        self._options = (threads_or_all(threads), memory_bytes(memory_limit))
         self._counter = _core.Counter(*self._wanted.arguments(), self._options[1], self._options[0])
 
     @property
@@ -169,7 +169,3 @@ class _Wanted:
 
     def shaped(self, tables: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
         return [table.reshape(self._domain.shape(clique)) for table, clique in zip(tables, self.cliques, strict=True)]
-
-
-def _limit(memory_limit: int) -> int:
-    return integer("memory_limit", memory_limit, 1)

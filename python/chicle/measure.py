@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from chicle.domain import Clique
-from chicle.errors import PrivacyError
+from chicle.errors import DomainError, PrivacyError
 from chicle.marginals import MEMORY_LIMIT, count
 from chicle.privacy.budget import real
 from chicle.privacy.ledger import GaussianEvent, Ledger
 from chicle.privacy.mechanisms import release_gaussian
 from chicle.records import Records
 
-__all__ = ["Measurement", "estimate_total", "measure"]
+__all__ = ["Measurement", "best_one_ways", "estimate_total", "measure"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Measurement:
     clique
         Names of the attributes; the axes of `values` are in their order.
     values
-        Integer counts plus noise; they may be negative.
+        Integer counts plus noise, or what was made of them; they may be negative.
     sigma
         Standard deviation of the noise on each cell, before rounding.
     private
@@ -116,3 +116,23 @@ def estimate_total(measurements: Sequence[Measurement]) -> int:
     totals = [float(measurement.values.sum()) for measurement in measurements]
     weights = [1 / (measurement.values.size * measurement.sigma**2) for measurement in measurements]
     return max(0, round(float(np.average(totals, weights=weights))))
+
+
+def best_one_ways(measurements: Sequence[Measurement], domain: Mapping[str, int]) -> dict[str, Measurement]:
+    """Return the most precise measurement of each single attribute, in domain order, once it fits the domain."""
+    best: dict[str, Measurement] = {}
+    for measurement in measurements:
+        if len(measurement.clique) == 1:
+            (name,) = measurement.clique
+            if name not in best or measurement.sigma < best[name].sigma:
+                best[name] = measurement
+    for name, cardinality in domain.items():
+        if name not in best:
+            raise DomainError(f"attribute {name!r} has no 1-way measurement; measure ({name!r},) too")
+        if best[name].values.shape != (cardinality,):
+            raise DomainError(f"the measurement of {name!r} has another number of cells than the domain says")
+        if not np.isfinite(best[name].values).all():
+            raise DomainError(f"the measurement of {name!r} has values that are not finite; leave it out")
+        if not 0 < best[name].sigma < np.inf:
+            raise DomainError(f"the measurement of {name!r} must have a finite sigma above 0")
+    return {name: best[name] for name in domain}

@@ -304,11 +304,21 @@ def _table(entries: Sequence[tuple[Event, float]], total: float) -> list[str]:
                 "-" if sensitivity is None else f"{sensitivity:g}",
                 event.noise,
                 f"{cost:.4g}",
-                f"{cost / total:.1%}".replace("%", " %"),
+                percent(cost / total),
             )
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = aligned(rows)
     if len(lines) > 24:
         lines[13:-10] = [f"... {len(lines) - 23} more releases"]
     return lines
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def percent(share: float) -> str:
+    """Return a share in words."""
+    return f"{100 * share:.1f} %"

@@ -3,10 +3,9 @@
 use std::num::NonZero;
 
 use chicle_core::census::{Attribute, attributes, generate};
-use chicle_core::table::Codes;
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 
+use crate::convert::array;
 use crate::enter::enter;
 use crate::errors::Names;
 
@@ -23,11 +22,7 @@ pub fn census(
     threads: Option<NonZero<usize>>,
 ) -> PyResult<Columns<'_>> {
     let columns = enter(py, threads, &Names::default(), |cancel| generate(records, attributes, seed, cancel))?;
-    let arrays = columns.into_iter().map(|codes| match codes {
-        Codes::U8(codes) => codes.into_pyarray(py).into_any(),
-        Codes::U16(codes) => codes.into_pyarray(py).into_any(),
-        Codes::U32(codes) => codes.into_pyarray(py).into_any(),
-    });
+    let arrays = columns.into_iter().map(|codes| array(py, codes));
     let spec = self::attributes(attributes);
     let (names, cardinalities) = spec.into_iter().map(|Attribute { name, cardinality }| (name, cardinality)).unzip();
     Ok((names, cardinalities, arrays.collect()))

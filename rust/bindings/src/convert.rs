@@ -1,7 +1,7 @@
 //! Arrays of codes, borrowed from numpy.
 
-use chicle_core::table::Column;
-use numpy::PyReadonlyArray1;
+use chicle_core::table::{self, Column};
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 /// A column of codes: one-dimensional, contiguous, `uint8`, `uint16` or `uint32`.
@@ -25,4 +25,13 @@ impl Codes<'_> {
 /// Borrow all columns.
 pub fn columns<'a>(codes: &'a [Codes<'_>]) -> PyResult<Vec<Column<'a>>> {
     codes.iter().map(Codes::column).collect()
+}
+
+/// Hand a column of codes to numpy.
+pub fn array(py: Python<'_>, codes: table::Codes) -> Bound<'_, PyAny> {
+    match codes {
+        table::Codes::U8(codes) => codes.into_pyarray(py).into_any(),
+        table::Codes::U16(codes) => codes.into_pyarray(py).into_any(),
+        table::Codes::U32(codes) => codes.into_pyarray(py).into_any(),
+    }
 }

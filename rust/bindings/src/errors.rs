@@ -48,7 +48,7 @@ impl Names<'_> {
             Error::CounterMismatch => DomainError::new_err(error.to_string()),
             Error::CounterIncomplete => ChicleError::new_err(error.to_string()),
             Error::ScaleOutOfRange { .. } => PrivacyError::new_err(error.to_string()),
-            Error::NoThreads { .. } => ParameterError::new_err(error.to_string()),
+            Error::InvalidParameter(_) | Error::NoThreads { .. } => ParameterError::new_err(error.to_string()),
             Error::OutOfMemory { .. } => InfeasibleError::new_err(format!("{error}; ask for less")),
             Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
             Error::Entropy(_) => PyOSError::new_err(error.to_string()),

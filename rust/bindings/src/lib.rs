@@ -6,11 +6,16 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments that come from Python are owned")]
 
 mod census;
+mod consistency;
 mod convert;
 mod count;
+mod descent;
 mod enter;
 mod errors;
+mod gum;
 mod noise;
+mod select;
+mod start;
 
 use pyo3::prelude::*;
 
@@ -22,8 +27,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_SCALE", chicle_core::noise::MAX_SCALE)?;
     module.add_function(wrap_pyfunction!(count::count, module)?)?;
     module.add_class::<count::Counter>()?;
+    module.add_class::<consistency::Projection>()?;
+    module.add_class::<gum::Gum>()?;
+    module.add_class::<descent::Descent>()?;
+    module.add_function(wrap_pyfunction!(start::draw, module)?)?;
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(census::census, module)?)?;
+    module.add("INDIF_UNITS", chicle_core::select::UNITS)?;
+    module.add_function(wrap_pyfunction!(select::indif, module)?)?;
     Ok(())
 }

@@ -50,6 +50,9 @@ pub enum Error {
         /// The largest scale.
         most: &'static str,
     },
+    /// A parameter is none that the kernel takes.
+    #[error("{0}")]
+    InvalidParameter(String),
     /// The system refuses to start that many threads.
     #[error("cannot start {threads} threads: {reason}")]
     NoThreads {

@@ -163,6 +163,16 @@ impl Codes {
         }
     }
 
+    /// A copy of a column.
+    #[must_use]
+    pub fn copy(column: &Column<'_>) -> Self {
+        match column {
+            Column::U8(codes) => Self::U8(codes.to_vec()),
+            Column::U16(codes) => Self::U16(codes.to_vec()),
+            Column::U32(codes) => Self::U32(codes.to_vec()),
+        }
+    }
+
     /// Add codes at the end.
     ///
     /// # Panics

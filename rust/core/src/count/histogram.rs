@@ -19,6 +19,7 @@
 use std::cell::RefCell;
 
 use crate::parallel::Cancel;
+use crate::simd::vectorised;
 use crate::table::Column;
 
 /// Blocks of at most this many cells are counted by `u16` cell numbers.
@@ -80,31 +81,6 @@ pub fn count(columns: &[Column<'_>], strides: &[usize], cells: usize, records: u
     table
 }
 
-/// Compile a function twice, for AVX2 and for the build's own target, and call the one this machine can run.
-macro_rules! vectorised {
-    ($(#[$meta:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
-        $(#[$meta])*
-        fn $name($($arg: $type),*) {
-            #[inline(always)]
-            fn portable($($arg: $type),*) $body
-
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2")]
-                fn avx2($($arg: $type),*) {
-                    portable($($arg),*);
-                }
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the feature the function is compiled for was just detected.
-                    return unsafe { avx2($($arg),*) };
-                }
-            }
-            #[allow(unreachable_code, reason = "reached on other machines")]
-            portable($($arg),*);
-        }
-    };
-}
-
 vectorised! {
     /// Blocks of up to [`NARROW_CELLS`] cells: `u16` cell numbers, four lanes or two.
     fn narrow(columns: &[Column<'_>], strides: &[usize], table: &mut [u32], scratch: &mut Scratch) {
@@ -152,7 +128,7 @@ fn add_column<C: Copy + Into<u32>>(codes: &[C], stride: u32, numbers: &mut [u32]
 }
 
 /// The columns of a narrow block with their strides.
-struct NarrowAxes<'a> {
+pub(crate) struct NarrowAxes<'a> {
     bytes: Vec<(&'a [u8], u16)>,
     /// At most one: two attributes of more than 256 values have more than 65,536 cells.
     words: Option<(&'a [u16], u16)>,
@@ -160,7 +136,7 @@ struct NarrowAxes<'a> {
 }
 
 impl<'a> NarrowAxes<'a> {
-    fn new(columns: &[Column<'a>], strides: &[usize]) -> Self {
+    pub(crate) fn new(columns: &[Column<'a>], strides: &[usize]) -> Self {
         let mut axes = Self { bytes: Vec::with_capacity(columns.len()), words: None, records: columns[0].len() };
         for (column, &stride) in columns.iter().zip(strides) {
             let stride = u16::try_from(stride).expect("below the cells, since every axis has two values or more");
@@ -176,7 +152,7 @@ impl<'a> NarrowAxes<'a> {
     /// The cell numbers of the records from `start` on.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
-    fn number(&self, start: usize, numbers: &mut [u16]) {
+    pub(crate) fn number(&self, start: usize, numbers: &mut [u16]) {
         numbers.fill(0);
         for axes in self.bytes.chunks(4) {
             match *axes {

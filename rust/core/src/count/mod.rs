@@ -43,6 +43,40 @@ pub fn count(table: &Table<'_>, cliques: &[Vec<usize>], memory_limit: u64, cance
     Ok(results.into_tables(&plan))
 }
 
+/// Count every clique, hand each table to `see` once it is whole, and keep only what that returns.
+///
+/// Axes are as in [`count`]. The tables of a block live until the block is seen, so memory is that of the blocks at work
+/// and not of all cliques; `memory_limit` is for each clique alone.
+///
+/// # Errors
+/// [`crate::Error::TableTooLarge`] before anything is counted; [`crate::Error::Interrupted`].
+///
+/// # Panics
+/// Only if `see` does.
+pub fn count_each<T: Send>(
+    table: &Table<'_>,
+    cliques: &[Vec<usize>],
+    memory_limit: u64,
+    cancel: &Cancel,
+    see: impl Fn(usize, &[i64]) -> T + Sync,
+) -> Result<Vec<T>> {
+    let plan = Plan::for_each(table.cardinalities(), cliques, table.records(), memory_limit)?;
+    let one_block = |block: &Block| {
+        cancel.check()?;
+        let mut tables: Vec<Vec<i64>> = block.margins.iter().map(|m| vec![0; plan.cells[m.clique]]).collect();
+        for start in (0..table.records()).step_by(MAX_SPAN) {
+            let span = table.slice(start..table.records().min(start + MAX_SPAN));
+            add_block(&mut tables, block, &span, plan.blocks.len(), cancel);
+        }
+        cancel.check()?;
+        Ok(block.margins.iter().zip(&tables).map(|(m, counts)| (m.clique, see(m.clique, counts))).collect())
+    };
+    let seen: Result<Vec<Vec<(usize, T)>>> = plan.blocks.par_iter().with_max_len(1).map(one_block).collect();
+    let mut seen: Vec<(usize, T)> = seen?.into_iter().flatten().collect();
+    seen.sort_unstable_by_key(|&(clique, _)| clique);
+    Ok(seen.into_iter().map(|(_, value)| value).collect())
+}
+
 /// The counts so far, block by block and within a block in the order of its margins.
 #[derive(Debug, Clone)]
 struct Results(Vec<Vec<Vec<i64>>>);

@@ -75,6 +75,22 @@ impl Plan {
         let blocks = cover(cardinalities, cliques, records);
         Ok(Self { cardinalities: cardinalities.to_vec(), cliques: cliques.to_vec(), cells, blocks })
     }
+
+    /// The same for tables that are not kept: `memory_limit` bytes for each of them alone.
+    ///
+    /// # Errors
+    /// [`Error::TableTooLarge`] for the first clique whose own table is larger.
+    pub fn for_each(cardinalities: &[u32], cliques: &[Vec<usize>], records: usize, memory_limit: u64) -> Result<Self> {
+        for (clique, alone) in cliques.chunks(1).enumerate() {
+            check_sizes(cardinalities, alone, memory_limit).map_err(|error| match error {
+                Error::TableTooLarge { cells, bytes, limit, .. } => {
+                    Error::TableTooLarge { clique, cells, bytes, limit }
+                }
+                other => other,
+            })?;
+        }
+        Self::new(cardinalities, cliques, records, u64::MAX)
+    }
 }
 
 /// Cells of each clique, if all results together stay within the limit and each can be numbered by `u32`.

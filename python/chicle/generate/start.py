@@ -1,0 +1,173 @@
+"""First records for the record kernels: independent attributes, or a tree of them; drawn by the Rust kernel `start`."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle import _core
+from chicle._checks import threads_or_all
+from chicle.domain import Clique, Domain
+from chicle.errors import ParameterError
+from chicle.generate.targets import Coarsening, Target, check_size, check_targets, margins, onto_simplex
+from chicle.measure import Measurement, estimate_total
+from chicle.records import Records
+
+__all__ = ["independent", "spanning_tree"]
+
+
+def independent(
+    measurements: Sequence[Measurement],
+    domain: Mapping[str, int],
+    n: int | None = None,
+    *,
+    coarsening: Coarsening | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+) -> Records:
+    """Draw records whose attributes are independent and follow their margins.
+
+    Parameters
+    ----------
+    measurements
+        Of any cliques: each attribute follows the most precise margin that they hold of it, or is uniform.
+    domain
+        The attributes.
+    n
+        Number of records; by default the private estimate of it.
+    coarsening
+        As for `chicle.descend`.
+    seed
+        Fixes the draw.
+    threads
+        How many threads to use; all there are, if ``None``. The records do not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> domain = {"age": 3, "sex": 2}
+    >>> measured = [Measurement(("age", "sex"), np.array([[4, 2], [0, 0], [1, 1]]), 1.0)]
+    >>> records = independent(measured, domain, n=8_000, seed=0)
+    >>> np.bincount(records["age"])
+    array([6000,    0, 2000])
+    """
+    domain, targets, size = _checked(measurements, domain, n, coarsening)
+    return _draw(domain, _one_ways(targets, domain), {}, size, seed=seed, threads=threads)
+
+
+def spanning_tree(
+    measurements: Sequence[Measurement],
+    domain: Mapping[str, int],
+    n: int | None = None,
+    *,
+    coarsening: Coarsening | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+) -> Records:
+    """Draw records along the maximum spanning tree of mutual information of the measured pairs (Chow and Liu 1968).
+
+    The tree is walked from its heaviest edge; each attribute is drawn given its parent. Attributes in no measured pair
+    follow their margin, or are uniform. Pairs that are only part of a larger clique count too.
+
+    Parameters
+    ----------
+    measurements, domain, n, coarsening, seed, threads
+        As for `independent`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> domain = {"age": 3, "sex": 2}
+    >>> measured = [Measurement(("age", "sex"), np.array([[4, 2], [0, 0], [0, 2]]), 1.0)]
+    >>> records = spanning_tree(measured, domain, n=8_000, seed=0)
+    >>> np.bincount(2 * records["age"] + records["sex"])
+    array([4000, 2000,    0,    0,    0, 2000])
+    """
+    domain, targets, size = _checked(measurements, domain, n, coarsening)
+    tables = {pair: _proper(table) for pair, table in margins(targets, domain, 2).items()}
+    ones = _one_ways(targets, domain)
+    laws: dict[str, tuple[str, npt.NDArray[np.float64]]] = {}
+    for child, parent in _parents(tables).items():
+        table = tables[parent, child] if (parent, child) in tables else tables[child, parent].T
+        laws[child] = parent, np.where(table.sum(axis=1, keepdims=True) > 0, table, ones[child])
+    return _draw(domain, ones, laws, size, seed=seed, threads=threads)
+
+
+def check_seed(seed: int | None) -> int:
+    """Return a seed that the kernels take; a fresh one, if ``None``."""
+    if seed is None:
+        return secrets.randbits(64)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ParameterError(f"seed must be None or an integer of at least 0, not {seed!r}")
+    return seed % 2**64
+
+
+def _checked(
+    measurements: Sequence[Measurement], domain: Mapping[str, int], n: int | None, coarsening: Coarsening | None
+) -> tuple[Domain, list[Target], int]:
+    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    check_size(n)
+    targets = check_targets(measurements, domain, coarsening)
+    return domain, targets, estimate_total(measurements) if n is None else n
+
+
+def _one_ways(targets: Sequence[Target], domain: Domain) -> dict[str, npt.NDArray[np.float64]]:
+    found = {name: _proper(table) for (name,), table in margins(targets, domain, 1).items()}
+    return {name: found.get(name, np.ones(size)) for name, size in domain.items()}
+
+
+def _proper(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the table without negative values, its total kept."""
+    if table.min() >= 0:
+        return table
+    return onto_simplex(table.reshape(-1), max(float(table.sum()), 1.0)).reshape(table.shape)
+
+
+def _parents(tables: Mapping[Clique, npt.NDArray[np.float64]]) -> dict[str, str]:
+    """Return the parent of every attribute of the maximum spanning forest but its roots."""
+    heaviest_first = sorted(tables, key=lambda pair: -_mutual_information(tables[pair]))
+    component: dict[str, set[str]] = {}
+    neighbours: dict[str, list[str]] = {}
+    for a, b in heaviest_first:
+        ours, theirs = component.setdefault(a, {a}), component.setdefault(b, {b})
+        if ours is not theirs:
+            ours |= theirs
+            component.update(dict.fromkeys(theirs, ours))
+            neighbours.setdefault(a, []).append(b)
+            neighbours.setdefault(b, []).append(a)
+    parents: dict[str, str] = {}
+    seen: set[str] = set()
+    for root, _ in heaviest_first:
+        reached = [] if root in seen else [root]
+        seen.add(root)
+        for name in reached:
+            children = [other for other in neighbours[name] if other not in seen]
+            seen.update(children)
+            parents.update(dict.fromkeys(children, name))
+            reached += children
+    return parents
+
+
+def _mutual_information(table: npt.NDArray[np.float64]) -> float:
+    joint = table / max(float(table.sum()), 1e-300)
+    product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    held = joint > 0
+    return float((joint[held] * np.log(joint[held] / product[held])).sum())
+
+
+def _draw(
+    domain: Domain,
+    ones: Mapping[str, npt.NDArray[np.float64]],
+    laws: Mapping[str, tuple[str, npt.NDArray[np.float64]]],
+    n: int,
+    *,
+    seed: int | None,
+    threads: int | None,
+) -> Records:
+    parents = [domain.position(laws[name][0]) if name in laws else None for name in domain]
+    weights = [np.ascontiguousarray(laws[name][1] if name in laws else ones[name]).reshape(-1) for name in domain]
+    columns = _core.draw(list(domain.values()), parents, weights, n, check_seed(seed), threads_or_all(threads))
+    return Records(dict(zip(domain, columns, strict=True)), domain)

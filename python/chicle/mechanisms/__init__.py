@@ -1,0 +1,6 @@
+"""One file for each mechanism: how selection, measuring and generation are put together, and nothing else."""
+
+from chicle.mechanisms.independent import Independent
+from chicle.mechanisms.privsyn import PrivSyn
+
+__all__ = ["Independent", "PrivSyn"]

@@ -1,0 +1,140 @@
+"""The contract of every mechanism: plan, fit, sample, and what a fit leaves.
+
+A mechanism is a composition: it selects, measures and generates with the parts of other modules, and holds no kernel
+and no noise of its own. `__init__` only stores parameters; they are checked when they are used.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from chicle.errors import NotFittedError, PrivacyError, SchemaError
+from chicle.plan import Plan
+from chicle.privacy.budget import Accounting, Budget
+from chicle.privacy.ledger import Ledger
+from chicle.records import Records
+from chicle.release import Release
+from chicle.schema import Schema, table_kind
+
+__all__ = ["Mechanism"]
+
+_Self = TypeVar("_Self", bound="Mechanism")
+
+
+class Mechanism(ABC):
+    """Base of all mechanisms.
+
+    Parameters
+    ----------
+    epsilon, delta, rho, mu, accounting
+        The budget, as in `chicle.Budget`.
+    threads
+        How many threads to use; all there are, if ``None``.
+    progress
+        Called after each pass of the generator with its number and the current error.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        accounting: Accounting | None = None,
+        threads: int | None = None,
+        progress: Callable[[int, float], None] | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.mu = mu
+        self.accounting = accounting
+        self.threads = threads
+        self.progress = progress
+
+    @property
+    def budget(self) -> Budget:
+        """What a fit may spend."""
+        return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu, accounting=self.accounting)
+
+    def plan(self, schema: Schema) -> Plan:
+        """Return what a fit on a table of this schema will release, before any data is seen."""
+        return self._plan(_as_schema(schema), self.budget)
+
+    def fit(  # noqa: PYI019 - Self is not in the typing of Python 3.10
+        self: _Self,
+        source: Any,  # noqa: ANN401
+        schema: Schema | None = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> _Self:
+        """Measure a private table, spending the budget.
+
+        Parameters
+        ----------
+        source
+            `Records`, or a coded pandas, polars or pyarrow table.
+        schema
+            What is public about the table; records bring their own.
+        ledger
+            What pays; by default a new ledger of this mechanism's budget. A second fit on the same ledger pays again.
+        """
+        budget = self.budget
+        if schema is None:
+            if not isinstance(source, Records):
+                raise SchemaError("a data frame needs a schema; write Schema.from_cardinalities({name: values, ...})")
+            declared = Schema(source.domain, max_records_per_person=source.max_records_per_person)
+        else:
+            declared = _as_schema(schema)
+        if ledger is None:
+            ledger = Ledger(budget)
+        elif ledger.budget.accounting != budget.accounting:
+            raise PrivacyError(
+                f"the ledger accounts in {ledger.budget.accounting!r}, the mechanism in {budget.accounting!r}; "
+                "give both the same accounting"
+            )
+        records = declared.encode(source)
+        self.release_ = self._fit(records, declared, budget.rho, ledger, table_kind(source))
+        return self
+
+    def sample(self, n: int | None = None, seed: int | None = None) -> Any:  # noqa: ANN401
+        """Draw a synthetic table of the kind that was fitted: `n` rows, by default the private estimate of n.
+
+        The seed fixes the draw, not the noise. Costs nothing; may be called again and again.
+        """
+        release = self._fitted()
+        trace: list[float] = []
+        table = release.sample(n, seed, trace=trace)
+        self.trace_ = trace
+        return table
+
+    @property
+    def ledger_(self) -> Ledger:
+        """What the fit spent on what."""
+        return self._fitted().ledger
+
+    def _fitted(self) -> Release:
+        if not hasattr(self, "release_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(source, schema) first")
+        return self.release_
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if v is not None and not k.endswith("_"))
+        return f"{type(self).__name__}({shown})"
+
+    @abstractmethod
+    def _plan(self, schema: Schema, budget: Budget) -> Plan: ...
+
+    @abstractmethod
+    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger, kind: str) -> Release: ...
+
+
+def _as_schema(schema: Schema | Mapping[str, int]) -> Schema:
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, Mapping):
+        return Schema.from_cardinalities(schema)
+    raise SchemaError(f"schema must be a chicle.Schema, not a {type(schema).__name__}")

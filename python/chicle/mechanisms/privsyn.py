@@ -1,0 +1,192 @@
+"""PrivSyn ([P] Algorithm 3): 1-ways, filter rare values, select by InDif and DenseMarg, combine, measure, generate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from chicle.compress import compress
+from chicle.consistency import project
+from chicle.domain import Clique, Domain
+from chicle.errors import ParameterError
+from chicle.generate.compose import compose
+from chicle.generate.descent import descend
+from chicle.generate.gum import gum
+from chicle.generate.mcf import mcf
+from chicle.measure import Measurement, measure
+from chicle.mechanisms.base import Mechanism
+from chicle.plan import Plan, Step
+from chicle.privacy.budget import Accounting, Budget, calibrate
+from chicle.privacy.ledger import Ledger
+from chicle.records import Records
+from chicle.release import Release
+from chicle.schema import Schema
+from chicle.select import budget_shares, combine, dense_marg, given_cliques, indif
+
+__all__ = ["PrivSyn"]
+
+
+class PrivSyn(Mechanism):
+    """The published system, every part of it, with exact accounting unless asked otherwise.
+
+    Parameters
+    ----------
+    epsilon, delta, rho, mu, accounting, threads, progress
+        As for every mechanism; ``accounting="zcdp-basic"`` is the paper's.
+    generator
+        ``"gum"``, the paper's record update; ``"descent"``, chicle's own, closer to the targets and faster; ``"mcf"``,
+        the paper's baseline.
+    shares
+        Parts of the budget for the 1-ways, for selection and for the chosen marginals. Within the first and the last,
+        a marginal of c cells gets a share ~ c^(2/3) ([P] equation 1).
+    form
+        InDif scores against the ``"released"`` 1-ways (sensitivity 1), or as ``"published"`` (sensitivity 4).
+    cliques
+        What to measure; by default it is selected privately. The budget of selection then goes to measuring.
+    gamma
+        Chosen pairs are combined into larger cliques of at most this many cells ([P] Algorithm 2).
+    theta
+        Values whose noisy count is below this many sigmas are merged or dropped ([P] 5.3).
+    separate, append
+        Take unconnected parts and attributes of one marginal off the generator ([P] 5.3).
+    options
+        Keyword arguments for the generator, such as ``{"passes": 50}`` for GUM.
+
+    Examples
+    --------
+    >>> import chicle
+    >>> census = chicle.datasets.census(5_000, d=6)
+    >>> synth = chicle.PrivSyn(epsilon=1, delta=1e-9, generator="descent").fit(census)
+    >>> table = synth.sample(seed=0)
+    >>> synth.ledger_.epsilon() <= 1
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        accounting: Accounting | None = None,
+        generator: Literal["gum", "descent", "mcf"] = "gum",
+        shares: tuple[float, float, float] = (0.1, 0.1, 0.8),
+        form: Literal["released", "published"] = "released",
+        cliques: Iterable[Iterable[str]] | None = None,
+        gamma: int = 5000,
+        theta: float = 3.0,
+        separate: bool = True,
+        append: bool = True,
+        options: dict[str, Any] | None = None,
+        threads: int | None = None,
+        progress: Callable[[int, float], None] | None = None,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon, delta=delta, rho=rho, mu=mu, accounting=accounting, threads=threads, progress=progress
+        )
+        self.generator = generator
+        self.shares = shares
+        self.form = form
+        self.cliques = cliques
+        self.gamma = gamma
+        self.theta = theta
+        self.separate = separate
+        self.append = append
+        self.options = options
+
+    def _plan(self, schema: Schema, budget: Budget) -> Plan:
+        domain, k = schema.domain, schema.max_records_per_person
+        first, second, third = self._parts(budget.rho, domain)
+        shares = budget_shares([(name,) for name in domain], domain)
+        steps = [
+            Step(
+                release="1-way",
+                of=name,
+                values=domain[name],
+                rho=first * share,
+                sigma=calibrate(first * share, l2_sensitivity=k),
+            )
+            for name, share in zip(domain, shares, strict=True)
+        ]
+        if self.cliques is None:
+            pairs = len(domain) * (len(domain) - 1) // 2
+            if pairs:
+                steps.append(Step(release="selection", of=f"{pairs:,} pairs", values=pairs, rho=second))
+            steps.append(Step(release="marginal", of="the chosen cliques", rho=third))
+        else:
+            chosen = given_cliques(self.cliques, domain)
+            for clique, share in zip(chosen, budget_shares(chosen, domain), strict=True):
+                # Values may still be merged, so the cells are at most so many and the noise depends on the others'.
+                steps.append(Step(release="marginal", of=" x ".join(clique), rho=third * share))
+        return Plan(f"PrivSyn ({self.generator})", budget, steps)
+
+    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger, kind: str) -> Release:
+        kernel = self._kernel()
+        first, second, third = self._parts(rho, schema.domain)
+        domain, k = schema.domain, schema.max_records_per_person
+        given = None if self.cliques is None else given_cliques(self.cliques, domain)
+        singles = [(name,) for name in domain]
+        sigmas = [calibrate(first * share, l2_sensitivity=k) for share in budget_shares(singles, domain)]
+        one_ways = measure(records, singles, sigmas, ledger, purpose="1-way", threads=self.threads)
+        compression = compress(one_ways, domain, theta=self.theta)
+        coded = compression.encode(records)
+        chosen = self._select(coded, compression.one_ways, ledger, second, third) if given is None else given
+        # With nothing worth a marginal, the rest of the budget makes the 1-ways better.
+        cliques = chosen or singles
+        shares = budget_shares(cliques, compression.domain)
+        sigmas = [calibrate(third * share, l2_sensitivity=k) for share in shares]
+        measured = measure(coded, cliques, sigmas, ledger, threads=self.threads)
+        targets = [*compression.one_ways, *measured]
+
+        def generate(n: int, seed: int | None, trace: list[float]) -> Records:
+            tables = project(targets, compression.domain, threads=self.threads)
+            made = compose(
+                partial(kernel, trace), tables, compression.domain, n, seed, separate=self.separate, append=self.append
+            )
+            return compression.decode(made, seed)
+
+        return Release(schema, (*one_ways, *measured), ledger, generate, kind)
+
+    def _select(
+        self, records: Records, one_ways: Sequence[Measurement], ledger: Ledger, second: float, third: float
+    ) -> list[Clique]:
+        if len(records.domain) < 2:
+            return []
+        scores = indif(records, ledger, rho=second, one_ways=one_ways, form=self.form, threads=self.threads)
+        pairs = dense_marg(
+            scores,
+            records.domain,
+            rho=third,
+            l2_sensitivity=records.max_records_per_person,
+            allow_not_private=not ledger.private,
+        )
+        return combine(pairs, records.domain, gamma=self.gamma)
+
+    def _kernel(self) -> Callable[..., Records]:
+        """Return the record kernel; it notes its error after each pass in a trace, and reports progress."""
+        kernels: dict[str, Callable[..., Records]] = {"gum": gum, "descent": descend, "mcf": mcf}
+        make = kernels.get(self.generator)
+        if make is None:
+            raise ParameterError(f"generator must be 'gum', 'descent' or 'mcf', not {self.generator!r}")
+        options = self.options or {}
+
+        def kernel(trace: list[float], targets: Sequence[Measurement], domain: Domain, n: int, seed: int) -> Records:
+            def note(number: int, error: float) -> None:
+                trace.append(error)
+                if self.progress is not None:
+                    self.progress(number, error)
+
+            return make(targets, domain, n, seed=seed, threads=self.threads, progress=note, **options)
+
+        return kernel
+
+    def _parts(self, rho: float, domain: Domain) -> tuple[float, float, float]:
+        """Return the rho of the 1-ways, of selection and of the chosen marginals."""
+        if len(self.shares) != 3 or not all(share > 0 for share in self.shares):
+            raise ParameterError(f"shares must be three positive numbers, not {self.shares!r}")
+        total = sum(self.shares)
+        first, second, third = (rho * share / total for share in self.shares)
+        selects = self.cliques is None and len(domain) > 1
+        return (first, second, third) if selects else (first, 0.0, second + third)

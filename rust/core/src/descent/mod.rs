@@ -1,0 +1,185 @@
+//! Residual descent: move records, one attribute of one record at a time, until their marginals fit the targets.
+//!
+//! The loss is the sum over marginals m of `w_m |R_m|^2`, `R_m` = counts of the records - target. Moving a record from
+//! value u0 of an attribute to u changes it by `2 (s[u] - s[u0] + w)`, where `s[u]` is the weighted sum of the residuals of the cells
+//! the record would be in, and w the weight of the marginals whose cell changes. A sweep visits each attribute
+//! and takes the best u for each record where that lowers the loss (`threshold` 1; below 1 also small losses are taken).
+//! It is exact weighted least squares over tables of n records: consistent and non-negative always, whatever the targets.
+//!
+//! [`problem`] holds targets and residuals, [`schedule`] says what is visited when, [`visit`] does the work. Cost of a sweep:
+//! O(records * sum of clique sizes), about 3 ns each for pairs; memory of 4 bytes a cell. Oracle: `naive`.
+//! Chicle's own; design.md section 6 and facts.md tell how it was found.
+
+#[cfg(test)]
+mod naive;
+mod problem;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod visit;
+
+use rayon::prelude::*;
+
+pub use problem::{Axis, Target};
+use problem::{Marginal, View};
+use visit::Task;
+
+use crate::error::Result;
+use crate::parallel::Cancel;
+use crate::random::Random;
+use crate::table::{Codes, Table};
+
+/// An attribute that made less than this share of the mean number of moves at its last visit sits sweeps out.
+const FEW_MOVES: f64 = 0.05;
+
+/// For so many sweeps in a row at most.
+const MAX_REST: u32 = 2;
+
+/// How well the records fit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fit {
+    /// Mean over the targets of the L1 distance to the counts, divided by the number of records (at least 1).
+    pub error: f64,
+    /// Weighted sum of squared residuals.
+    pub loss: f64,
+}
+
+/// Records on their way to the targets.
+#[derive(Debug, Clone)]
+pub struct Descent {
+    columns: Vec<Codes>,
+    records: usize,
+    marginals: Vec<Marginal>,
+    views: Vec<View>,
+    groups: Vec<Vec<usize>>,
+    seed: u64,
+    sweeps: u64,
+    last: Vec<Visits>,
+}
+
+/// What became of an attribute lately.
+#[derive(Debug, Clone, Copy, Default)]
+struct Visits {
+    moves: usize,
+    rested: u32,
+}
+
+impl Descent {
+    /// Start from given records.
+    ///
+    /// # Errors
+    /// What [`Table::new`] finds wrong with the columns; [`crate::Error::TableTooLarge`] where the targets take more than
+    /// `memory_limit` bytes.
+    ///
+    /// # Panics
+    /// If a target's axes or values do not fit the domain, or there are 2^31 records or more.
+    pub fn new(
+        columns: Vec<Codes>,
+        cardinalities: &[u32],
+        targets: Vec<Target>,
+        seed: u64,
+        memory_limit: u64,
+    ) -> Result<Self> {
+        let table = Table::new(columns.iter().map(Codes::column).collect(), cardinalities.to_vec())?;
+        let records = table.records();
+        assert!(i32::try_from(records).is_ok(), "counts are 32-bit");
+        problem::check_memory(cardinalities, &targets, memory_limit)?;
+        for target in &targets {
+            for axis in &target.axes {
+                let cardinality = cardinalities[axis.attribute];
+                match &axis.map {
+                    None => assert_eq!(axis.size, cardinality, "an axis without a map has all values"),
+                    Some(map) => {
+                        assert_eq!(map.len(), cardinality as usize, "a bucket for each code");
+                        assert!(map.iter().all(|&bucket| bucket < axis.size), "buckets are on the axis");
+                    }
+                }
+            }
+            let cells: usize = target.axes.iter().map(|axis| axis.size as usize).product();
+            assert_eq!(target.values.len(), cells, "a value for each cell");
+        }
+        let marginals = problem::marginals(targets, &columns, records);
+        let views = problem::views(cardinalities, &marginals);
+        let groups = schedule::groups(&views, marginals.len());
+        let last = vec![Visits::default(); cardinalities.len()];
+        Ok(Self { columns, records, marginals, views, groups, seed, sweeps: 0, last })
+    }
+
+    /// Visit every attribute once, but for those that hardly move any more; the number of moves.
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`]: the records are then as good as they had become.
+    pub fn sweep(&mut self, threshold: f64, cancel: &Cancel) -> Result<usize> {
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        Random::new([self.seed, self.sweeps]).shuffle(&mut order);
+        let resting = self.resting();
+        let mut moves = 0;
+        for group in order {
+            cancel.check()?;
+            let members: Vec<usize> = self.groups[group].iter().copied().filter(|&a| !resting[a]).collect();
+            let mut tasks: Vec<Task> = members.iter().map(|&a| self.take(a)).collect();
+            // Whether blocks are shared out between threads changes nothing but the time.
+            let alone = members.len() < 4 * rayon::current_num_threads();
+            tasks.par_iter_mut().zip(&members).with_max_len(1).for_each(|(task, &a)| {
+                let stream = [self.seed, self.sweeps, a as u64];
+                visit::visit(&self.views[a], task, &self.columns, threshold, stream, alone, cancel);
+            });
+            for (task, a) in tasks.into_iter().zip(members) {
+                moves += task.moves;
+                self.put_back(task, a);
+            }
+        }
+        self.sweeps += 1;
+        cancel.check()?;
+        Ok(moves)
+    }
+
+    /// How well the records fit now.
+    #[must_use]
+    pub fn fit(&self) -> Fit {
+        let errors: Vec<_> = self.marginals.par_iter().map(|marginal| (marginal.weight, marginal.error())).collect();
+        #[expect(clippy::cast_precision_loss, reason = "numbers of records and marginals are exact")]
+        let scale = (self.records.max(1) * errors.len().max(1)) as f64;
+        Fit {
+            error: errors.iter().map(|(_, (sum, _))| sum).sum::<f64>() / scale,
+            loss: errors.iter().map(|(weight, (_, squares))| weight * squares).sum(),
+        }
+    }
+
+    /// The records.
+    #[must_use]
+    pub fn columns(&self) -> &[Codes] {
+        &self.columns
+    }
+
+    /// Which attributes sit this sweep out.
+    fn resting(&mut self) -> Vec<bool> {
+        let visited = self.groups.iter().map(Vec::len).sum::<usize>();
+        let moves: usize = self.last.iter().map(|visits| visits.moves).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a rule of thumb")]
+        let few = FEW_MOVES * moves as f64 / visited.max(1) as f64;
+        let early = self.sweeps < 2;
+        let rest = |visits: &mut Visits| {
+            #[expect(clippy::cast_precision_loss, reason = "a rule of thumb")]
+            let rests = !early && (visits.moves as f64) < few && visits.rested < MAX_REST;
+            visits.rested = if rests { visits.rested + 1 } else { 0 };
+            rests
+        };
+        self.last.iter_mut().map(rest).collect()
+    }
+
+    fn take(&mut self, attribute: usize) -> Task {
+        let codes = std::mem::replace(&mut self.columns[attribute], Codes::U8(Vec::new()));
+        let incidences = &self.views[attribute].incidences;
+        let marginals = incidences.iter().map(|i| std::mem::take(&mut self.marginals[i.marginal])).collect();
+        Task { codes, marginals, moves: 0 }
+    }
+
+    fn put_back(&mut self, task: Task, attribute: usize) {
+        self.columns[attribute] = task.codes;
+        for (incidence, marginal) in self.views[attribute].incidences.iter().zip(task.marginals) {
+            self.marginals[incidence.marginal] = marginal;
+        }
+        self.last[attribute].moves = task.moves;
+    }
+}

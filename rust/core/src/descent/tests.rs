@@ -1,0 +1,225 @@
+//! The kernel against the oracle, and what must hold whatever the targets.
+
+#![expect(clippy::cast_possible_truncation, reason = "codes are below their cardinality")]
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::problem::{fixed, one};
+use super::*;
+use crate::Error;
+use crate::parallel;
+
+const LIMIT: u64 = 1 << 30;
+
+/// A domain, records to start from, and targets that other records have.
+#[derive(Debug, Clone)]
+struct Problem {
+    cardinalities: Vec<u32>,
+    columns: Vec<Codes>,
+    targets: Vec<Target>,
+}
+
+fn column(cardinality: u32, records: usize, random: &mut Random) -> Codes {
+    let codes: Vec<u32> = (0..records).map(|_| skewed(cardinality, random)).collect();
+    match crate::table::Column::width_for(cardinality) {
+        1 => Codes::U8(codes.iter().map(|&c| c as u8).collect()),
+        2 => Codes::U16(codes.iter().map(|&c| c as u16).collect()),
+        _ => Codes::U32(codes),
+    }
+}
+
+fn skewed(cardinality: u32, random: &mut Random) -> u32 {
+    let n = cardinality as usize;
+    random.below(random.clone().below(n) + 1).min(n - 1) as u32
+}
+
+impl Problem {
+    /// Targets over `cliques`; an axis is coarsened where `coarse` says so. `noise` makes them fractional and uneven.
+    fn new(cardinalities: &[u32], records: usize, cliques: &[Vec<usize>], coarse: u64, noise: bool, seed: u64) -> Self {
+        let mut random = Random::new([seed]);
+        let columns = cardinalities.iter().map(|&c| column(c, records, &mut random)).collect();
+        let truth: Vec<_> = cardinalities.iter().map(|&c| column(c, records, &mut random)).collect();
+        let mut targets = Vec::new();
+        for (i, clique) in cliques.iter().enumerate() {
+            let axes = clique.iter().enumerate().map(|(j, &attribute)| {
+                let cardinality = cardinalities[attribute];
+                let size = cardinality.div_ceil(2);
+                let coarsened = coarse >> ((i + 5 * j) % 64) & 1 == 1;
+                let map = coarsened.then(|| (0..cardinality).map(|_| random.below(size as usize) as u32).collect());
+                Axis { attribute, map, size: if coarsened { size } else { cardinality } }
+            });
+            let axes: Vec<Axis> = axes.collect();
+            let cells = axes.iter().map(|axis| axis.size as usize).product();
+            let empty = Target { axes, values: vec![0.0; cells], weight: 1.0 };
+            let [counts] = &naive::residuals(&rows(&truth), std::slice::from_ref(&empty))[..] else { unreachable!() };
+            let mut wanted = |&count: &f64| count + if noise { 10.0 * (random.unit() - 0.5) } else { 0.0 };
+            let values = counts.iter().map(&mut wanted).collect();
+            let weight = if noise { 1.0 / (1.0 + 20.0 * random.unit()) } else { 1.0 };
+            targets.push(Target { values, weight, ..empty });
+        }
+        Self { cardinalities: cardinalities.to_vec(), columns, targets }
+    }
+
+    fn descent(&self, seed: u64) -> Descent {
+        Descent::new(self.columns.clone(), &self.cardinalities, self.targets.clone(), seed, LIMIT).unwrap()
+    }
+}
+
+fn rows(columns: &[Codes]) -> naive::Rows {
+    let records = columns[0].column().len();
+    (0..records).map(|r| columns.iter().map(|codes| codes.column().code(r)).collect()).collect()
+}
+
+fn with_threads<T: Send>(threads: usize, job: impl FnOnce() -> T + Send) -> T {
+    parallel::pool(NonZero::new(threads).unwrap()).unwrap().install(job)
+}
+
+/// The residuals are what recounting gives, and so is the fit.
+fn assert_exact(descent: &Descent, targets: &[Target]) {
+    let records = descent.records;
+    let one = one(targets, records);
+    let rounded = |value: &f64| f64::from(fixed(*value, one)) / f64::from(one);
+    let rounded: Vec<Target> = targets
+        .iter()
+        .map(|target| Target { values: target.values.iter().map(rounded).collect(), ..target.clone() })
+        .collect();
+    let expected = naive::residuals(&rows(&descent.columns), &rounded);
+    let mut loss = 0.0;
+    for ((marginal, expected), target) in descent.marginals.iter().zip(&expected).zip(targets) {
+        let residuals: Vec<f64> = marginal.residual.iter().map(|&r| f64::from(r) / f64::from(one)).collect();
+        assert_eq!(&residuals, expected);
+        loss += target.weight * expected.iter().map(|r| r * r).sum::<f64>();
+    }
+    let fit = descent.fit();
+    assert!((fit.loss - loss).abs() <= 1e-9 * loss, "{} is not {loss}", fit.loss);
+}
+
+/// Domains, cliques of one to four attributes over them, sizes and which axes are coarsened.
+fn problem(noise: bool) -> impl Strategy<Value = Problem> {
+    let cardinality = prop_oneof![6 => 1u32..7, 3 => 12u32..40, 1 => Just(130u32), 1 => Just(300u32)];
+    let size = prop_oneof![2 => 0usize..4, 6 => 4usize..500, 1 => 5000usize..6000];
+    let coarse = prop_oneof![Just(0), any::<u64>()];
+    (prop::collection::vec(cardinality, 1..6), size, coarse, any::<u64>()).prop_flat_map(
+        move |(domain, n, coarse, seed)| {
+            let attributes: Vec<usize> = (0..domain.len()).collect();
+            let clique = prop::sample::subsequence(attributes, 1..=domain.len().min(4)).prop_shuffle();
+            let sizes = domain.clone();
+            let small = move |clique: &Vec<usize>| clique.iter().map(|&a| sizes[a]).product::<u32>() <= 12_000;
+            let cliques = prop::collection::vec(clique.prop_filter("small enough to test", small), 1..7);
+            // Above 256 values the kernel only estimates what a coarsened move costs.
+            let coarse = if !noise && domain.iter().any(|&c| c > 256) { 0 } else { coarse };
+            // The oracle costs values for each record.
+            let n = if domain.iter().any(|&c| c > 40) { n.min(600) } else { n };
+            cliques.prop_map(move |cliques| Problem::new(&domain, n, &cliques, coarse, noise, seed))
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn moves_are_the_oracles(problem in problem(false), threads in 1usize..4, seed in any::<u64>()) {
+        let mut descent = problem.descent(seed);
+        let mut expected = rows(&problem.columns);
+        for number in 0..2 {
+            let mut groups = descent.groups.clone();
+            Random::new([seed, number]).shuffle(&mut groups);
+            naive::sweep(&mut expected, &problem.targets, &descent.views, &groups.concat(), [seed, number], 1.0);
+            with_threads(threads, || descent.sweep(1.0, &Cancel::default())).unwrap();
+            prop_assert_eq!(&rows(&descent.columns), &expected);
+        }
+    }
+
+    #[test]
+    fn residuals_are_exact_and_the_loss_falls(problem in problem(true), threads in 1usize..4, seed in any::<u64>()) {
+        let mut descent = problem.descent(seed);
+        assert_exact(&descent, &problem.targets);
+        for _ in 0..5 {
+            let before = descent.fit().loss;
+            let moves = with_threads(threads, || descent.sweep(1.0, &Cancel::default())).unwrap();
+            assert_exact(&descent, &problem.targets);
+            let after = descent.fit().loss;
+            prop_assert!(if moves > 0 { after < before } else { after <= before }, "{} after {}", after, before);
+        }
+    }
+}
+
+/// A dense graph, where blocks are shared out, and a sparse one, where attributes are.
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let domain = [2, 30, 9, 140, 5, 300, 16, 3];
+    let dense: Vec<Vec<usize>> = (0..8).flat_map(|a| (0..a).map(move |b| vec![a, b])).collect();
+    let sparse = vec![vec![0, 1], vec![2, 3], vec![4, 5, 0], vec![6, 7], vec![1]];
+    for cliques in [dense, sparse] {
+        let problem = Problem::new(&domain, 20_000, &cliques, 0b100, true, 1);
+        let run = |threads| {
+            let mut descent = problem.descent(9);
+            let moves: Vec<_> =
+                (0..4).map(|_| with_threads(threads, || descent.sweep(1.0, &Cancel::default())).unwrap()).collect();
+            (moves, rows(&descent.columns))
+        };
+        let expected = run(1);
+        assert!(expected.0[0] > 2_000, "or hardly anything happened");
+        for threads in [2, 8] {
+            assert!(run(threads) == expected, "{threads} threads");
+        }
+    }
+}
+
+#[test]
+fn the_targets_are_reached() {
+    let cliques: Vec<Vec<usize>> = (0..6).flat_map(|a| (0..a).map(move |b| vec![a, b])).collect();
+    for coarse in [0, u64::MAX] {
+        let problem = Problem::new(&[2, 30, 9, 14, 5, 70], 50_000, &cliques, coarse, false, 4);
+        let mut descent = problem.descent(0);
+        let before = descent.fit().error;
+        for _ in 0..8 {
+            descent.sweep(1.0, &Cancel::default()).unwrap();
+        }
+        let after = descent.fit().error;
+        assert!(after < 0.005 && after < before / 10.0, "{after} after {before}");
+    }
+}
+
+#[test]
+fn huge_domains_and_huge_targets_are_fine() {
+    let mut problem = Problem::new(&[70_000, 1, 3], 3000, &[vec![0], vec![2, 0], vec![1, 2]], 0, false, 2);
+    problem.targets[2].values[1] = 1e9;
+    problem.targets[0].values[69_999] = -1e9;
+    let mut descent = problem.descent(0);
+    let before = descent.fit().loss;
+    for _ in 0..3 {
+        descent.sweep(1.0, &Cancel::default()).unwrap();
+        assert_exact(&descent, &problem.targets);
+    }
+    assert!(descent.fit().loss < before);
+    assert!(rows(&descent.columns).iter().all(|row| row[2] == 1), "all records follow the huge target");
+}
+
+#[test]
+fn an_interrupted_sweep_leaves_exact_residuals() {
+    let problem = Problem::new(&[20, 30], 5000, &[vec![0, 1]], 0, true, 2);
+    let mut descent = problem.descent(0);
+    let cancel = Cancel::default();
+    cancel.cancel();
+    assert_eq!(descent.sweep(1.0, &cancel), Err(Error::Interrupted));
+    assert_exact(&descent, &problem.targets);
+    assert!(descent.sweep(1.0, &Cancel::default()).unwrap() > 0);
+}
+
+#[test]
+fn targets_above_the_memory_limit_are_refused() {
+    let map: Arc<[u32]> = (0..100_000).map(|_| 0).collect();
+    let axes = |map: Option<Arc<[u32]>>, size| vec![Axis { attribute: 0, map, size }];
+    let target = |axes: Vec<Axis>, cells| Target { axes, values: vec![0.0; cells], weight: 1.0 };
+    let columns = vec![Codes::U32(vec![0; 3])];
+    let refused = |target| Descent::new(columns.clone(), &[100_000], vec![target], 0, 1 << 19).map(|_| ());
+    let error = refused(target(axes(None, 100_000), 100_000));
+    assert!(matches!(error, Err(Error::TableTooLarge { clique: 0, cells: 100_000, .. })), "{error:?}");
+    let error = refused(target(axes(Some(map), 1), 1));
+    assert!(matches!(error, Err(Error::TableTooLarge { .. })), "its working copy has a lane for each code: {error:?}");
+}

@@ -1,0 +1,35 @@
+//! The oracle: counts by the naive kernel, sums in wide integers, one cell at a time.
+
+use super::{Reference, UNITS};
+use crate::count::naive;
+use crate::table::Table;
+
+/// The score of one pair in units.
+///
+/// # Panics
+/// If a sum does not fit an `i64`.
+#[must_use]
+pub fn indif(table: &Table<'_>, pair: [usize; 2], reference: Reference<'_>) -> i64 {
+    let counts = naive::count(table, &pair);
+    let [rows, columns] = pair.map(|a| naive::count(table, &[a]));
+    let n = table.records() as i128;
+    let mut sum = 0;
+    for (i, &row) in rows.iter().enumerate() {
+        for (j, &column) in columns.iter().enumerate() {
+            let count = i128::from(counts[i * columns.len() + j]);
+            sum += match reference {
+                Reference::Own => (n * count - i128::from(row) * i128::from(column)).abs(),
+                Reference::Given { shares, total } => {
+                    let expected = shares[pair[0]][i] * total * f64::from(UNITS) * shares[pair[1]][j];
+                    #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^53")]
+                    let rounded = expected.round_ties_even() as i128;
+                    (i128::from(UNITS) * count - rounded).abs()
+                }
+            };
+        }
+    }
+    if matches!(reference, Reference::Own) {
+        sum = if n == 0 { 0 } else { (sum * i128::from(UNITS)).div_euclid(n) };
+    }
+    i64::try_from(sum).expect("a score that fits")
+}

@@ -1,0 +1,161 @@
+//! The kernel against the oracle, and the one path that no test table is long enough for.
+
+use std::num::NonZero;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::count::MEMORY_LIMIT;
+use crate::parallel;
+use crate::table::{Codes, Column};
+
+#[derive(Debug, Clone)]
+struct Owned {
+    cardinalities: Vec<u32>,
+    columns: Vec<Codes>,
+    shares: Vec<Vec<f64>>,
+}
+
+impl Owned {
+    fn new(cardinalities: &[u32], records: usize, seed: u64) -> Self {
+        let mut state = seed;
+        let mut draw = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            f64::from((state >> 33) as u32) / f64::from(1_u32 << 31)
+        };
+        let mut column = |&cardinality: &u32| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "codes are below their cardinality"
+            )]
+            let codes: Vec<u32> = (0..records).map(|_| (draw().powi(3) * f64::from(cardinality)) as u32).collect();
+            match Column::width_for(cardinality) {
+                1 => Codes::U8(codes.into_iter().map(|c| u8::try_from(c).unwrap()).collect()),
+                2 => Codes::U16(codes.into_iter().map(|c| u16::try_from(c).unwrap()).collect()),
+                _ => Codes::U32(codes),
+            }
+        };
+        let columns = cardinalities.iter().map(&mut column).collect();
+        let shares = cardinalities.iter().map(|&c| {
+            let raw: Vec<f64> = (0..c).map(|_| (draw() - 0.3).max(0.0) + 1e-9).collect();
+            let sum: f64 = raw.iter().sum();
+            raw.iter().map(|share| share / sum).collect()
+        });
+        let shares = shares.collect();
+        Self { cardinalities: cardinalities.to_vec(), columns, shares }
+    }
+
+    fn table(&self) -> Table<'_> {
+        Table::new(self.columns.iter().map(Codes::column).collect(), self.cardinalities.clone()).unwrap()
+    }
+
+    fn shares(&self) -> Vec<&[f64]> {
+        self.shares.iter().map(Vec::as_slice).collect()
+    }
+}
+
+fn all_pairs(attributes: usize) -> Vec<[usize; 2]> {
+    (0..attributes).flat_map(|a| (0..attributes).filter(move |&b| b != a).map(move |b| [a, b])).collect()
+}
+
+fn indif_with(table: &Table<'_>, pairs: &[[usize; 2]], reference: Reference<'_>, threads: usize) -> Vec<i64> {
+    let pool = parallel::pool(NonZero::new(threads).unwrap()).unwrap();
+    pool.install(|| indif(table, pairs, reference, MEMORY_LIMIT, &Cancel::default())).unwrap()
+}
+
+fn problem() -> impl Strategy<Value = (Owned, f64)> {
+    let cardinality = prop_oneof![4 => 1_u32..8, 2 => 1_u32..40, 1 => 200_u32..400, 1 => 60_000_u32..70_000];
+    let domain = prop::collection::vec(cardinality, 1..6)
+        .prop_filter("small enough to test", |domain| domain.iter().filter(|&&c| c > 50).count() < 2);
+    let total = prop_oneof![Just(0.0), 0.0..1e4, Just(34_359_738_368.0)];
+    (domain, 0_usize..3000, any::<u64>(), total)
+        .prop_map(|(domain, records, seed, total)| (Owned::new(&domain, records, seed), total))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn matches_naive((owned, total) in problem(), threads in 1_usize..4) {
+        let (table, shares) = (owned.table(), owned.shares());
+        let pairs = all_pairs(shares.len());
+        for reference in [Reference::Own, Reference::Given { shares: &shares, total }] {
+            let expected: Vec<i64> = pairs.iter().map(|&pair| naive::indif(&table, pair, reference)).collect();
+            prop_assert_eq!(indif_with(&table, &pairs, reference, threads), expected);
+        }
+    }
+
+    #[test]
+    fn the_wide_sum_is_the_narrow_one(rows in 1_usize..9, columns in 1_usize..9, seed in any::<u64>(), size in 0_u32..20) {
+        let counts: Vec<i64> = (0..rows * columns)
+            .map(|i| (seed.rotate_left(u32::try_from(7 * i).unwrap()) % (1 << size)).cast_signed())
+            .collect();
+        let n = counts.iter().sum::<i64>().cast_unsigned();
+        prop_assume!(n > 0);
+        prop_assert!(n <= NARROW_RECORDS);
+        prop_assert_eq!(own(&counts, columns, n), own_wide(&counts, columns, n));
+    }
+}
+
+#[test]
+fn more_records_than_the_narrow_sum_takes() {
+    // Two values that imply each other: n/2 on the diagonal against n/4 everywhere makes a score of n.
+    for n in [NARROW_RECORDS, 2 * NARROW_RECORDS, MAX_RECORDS] {
+        let half = (n / 2).cast_signed();
+        assert_eq!(own(&[half, 0, 0, half], 2, n), i64::from(UNITS) * n.cast_signed());
+    }
+}
+
+#[test]
+fn the_same_for_any_number_of_threads() {
+    let owned = Owned::new(&[2, 3, 9, 40, 85, 2, 700, 300, 16, 5, 1], 150_000, 3);
+    let (table, shares) = (owned.table(), owned.shares());
+    let pairs = all_pairs(shares.len());
+    for reference in [Reference::Own, Reference::Given { shares: &shares, total: 150_321.0 }] {
+        let one = indif_with(&table, &pairs, reference, 1);
+        for threads in [2, 8] {
+            assert_eq!(indif_with(&table, &pairs, reference, threads), one, "{threads} threads");
+        }
+    }
+}
+
+#[test]
+fn bad_references_are_refused() {
+    let owned = Owned::new(&[2, 3], 10, 0);
+    let table = owned.table();
+    let refused = |shares: &[&[f64]], total: f64| {
+        let result = indif(&table, &[[0, 1]], Reference::Given { shares, total }, MEMORY_LIMIT, &Cancel::default());
+        matches!(result, Err(Error::InvalidParameter(_)))
+    };
+    let good: [&[f64]; 2] = [&[0.5, 0.5], &[0.2, 0.2, 0.6]];
+    assert!(!refused(&good, 10.0));
+    assert!(refused(&good, f64::NAN));
+    assert!(refused(&good, -1.0));
+    assert!(refused(&good, 1e12));
+    assert!(refused(&good[..1], 10.0));
+    assert!(refused(&[good[0], &[0.5, 0.5]], 10.0));
+    assert!(refused(&[good[0], &[0.5, 0.5, 0.5]], 10.0));
+    assert!(refused(&[good[0], &[-0.5, 0.5, 0.5]], 10.0));
+    assert!(refused(&[good[0], &[f64::NAN, 0.5, 0.5]], 10.0));
+}
+
+#[test]
+fn the_limit_is_for_each_pair() {
+    let owned = Owned::new(&[100, 100, 200], 10, 0);
+    let pairs = [[0, 1], [1, 0], [0, 2]];
+    let run = |limit| indif(&owned.table(), &pairs, Reference::Own, limit, &Cancel::default());
+    assert!(run(160_000).is_ok());
+    assert_eq!(
+        run(159_999).unwrap_err(),
+        Error::TableTooLarge { clique: 2, cells: 20_000, bytes: 160_000, limit: 159_999 }
+    );
+}
+
+#[test]
+fn a_cancelled_call_is_an_error() {
+    let owned = Owned::new(&[3, 3], 100, 0);
+    let cancel = Cancel::default();
+    cancel.cancel();
+    assert_eq!(indif(&owned.table(), &[[0, 1]], Reference::Own, MEMORY_LIMIT, &cancel), Err(Error::Interrupted));
+}

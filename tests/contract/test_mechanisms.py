@@ -1,0 +1,171 @@
+"""One suite over every mechanism and generator: what each must do on any table and any seed."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import chicle
+from chicle import Budget, Domain, Ledger, Records, Schema
+from chicle.mechanisms.base import Mechanism
+from chicle.privacy import GaussianEvent, TestNoise
+
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-9}
+
+Make = Callable[..., Mechanism]
+MECHANISMS: dict[str, Make] = {
+    "Independent": chicle.Independent,
+    "PrivSyn-gum": lambda **given: chicle.PrivSyn(generator="gum", options={"passes": 8}, **given),
+    "PrivSyn-descent": lambda **given: chicle.PrivSyn(generator="descent", **given),
+    "PrivSyn-mcf": lambda **given: chicle.PrivSyn(generator="mcf", options={"passes": 2}, **given),
+    "PrivSyn-published": lambda **given: chicle.PrivSyn(form="published", options={"passes": 8}, **given),
+}
+
+
+@pytest.fixture(params=MECHANISMS, scope="module")
+def make(request: pytest.FixtureRequest) -> Make:
+    return MECHANISMS[request.param]
+
+
+@pytest.fixture(scope="module")
+def census() -> Records:
+    return chicle.datasets.census(6_000, d=7)
+
+
+def test_fit_and_sample(make: Make, census: Records) -> None:
+    synth = make(**BUDGET)
+    assert synth.fit(census) is synth
+    table = synth.sample(seed=0)
+    assert isinstance(table, Records)
+    assert table.domain == census.domain
+    assert abs(len(table) - len(census)) < 1_500
+    assert len(synth.sample(17)) == 17
+    again, other = synth.sample(500, seed=3), synth.sample(500, seed=4)
+    assert all((synth.sample(500, seed=3)[name] == again[name]).all() for name in census.domain)
+    assert any((other[name] != again[name]).any() for name in census.domain)
+
+
+def test_the_whole_budget_is_spent_and_no_more(make: Make, census: Records) -> None:
+    synth = make(**BUDGET).fit(census)
+    budget = Budget(**BUDGET)
+    assert budget.rho * (1 - 1e-9) <= synth.ledger_.spent <= budget.rho
+    assert synth.ledger_.epsilon() <= 1
+    assert synth.ledger_.private
+    assert synth.release_.ledger is synth.ledger_
+
+
+def test_a_second_fit_on_one_ledger_pays_again(make: Make, census: Records) -> None:
+    ledger = Ledger(Budget(epsilon=5, delta=1e-9))
+    synth = make(**BUDGET)
+    synth.fit(census, ledger=ledger)
+    once = ledger.spent
+    synth.fit(census, ledger=ledger)
+    assert ledger.spent == pytest.approx(2 * once)
+    poor = Ledger(Budget(epsilon=0.1, delta=1e-9))
+    with pytest.raises(chicle.BudgetExceeded):
+        make(**BUDGET).fit(census, ledger=poor)
+    with pytest.raises(chicle.PrivacyError, match="same accounting"):
+        make(**BUDGET).fit(census, ledger=Ledger(Budget(rho=5)))
+
+
+def test_the_plan_tells_the_truth(make: Make, census: Records) -> None:
+    synth = make(**BUDGET)
+    plan = synth.plan(Schema(census.domain))
+    assert sum(step.rho for step in plan.steps) == pytest.approx(plan.budget.rho)
+    assert json.loads(plan.to_json())["budget"]["epsilon"] == 1
+    assert "sigma" in str(plan)
+    events = synth.fit(census).ledger_.events
+    for step, event in zip(plan.steps, events, strict=False):
+        if step.sigma is not None:
+            assert isinstance(event, GaussianEvent)
+            assert event.sigma == pytest.approx(step.sigma)
+            assert event.values == step.values
+
+
+def test_k_records_a_person_scale_the_noise(make: Make, census: Records) -> None:
+    rows = {name: census[name] for name in census.domain}
+    schema = Schema.from_cardinalities(census.domain, max_records_per_person=3)
+    (one, *_), (three, *_) = (
+        make(**BUDGET).fit(source, schema_).ledger_.events
+        for source, schema_ in ((census, None), (Records(rows, census.domain), schema))
+    )
+    assert isinstance(one, GaussianEvent)
+    assert isinstance(three, GaussianEvent)
+    assert three.sigma == pytest.approx(3 * one.sigma)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_the_kind_of_table_is_kept(make: Make, census: Records, kind: Any) -> None:
+    frame = kind({name: census[name] for name in census.domain})
+    schema = Schema.from_cardinalities(census.domain, ordinal=["AGE"])
+    table = make(**BUDGET).fit(frame, schema).sample(50, seed=0)
+    assert type(table) is type(frame)
+    columns = table.column_names if kind is pa.table else list(table.columns)
+    assert columns == list(census.domain)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 60])
+@pytest.mark.parametrize(
+    "domain",
+    [{"a": 5}, {"a": 1}, {"a": 1, "b": 1}, {"a": 2, "b": 100_000}, {"a": 3, "b": 4, "c": 1, "d": 300}],
+    ids=lambda domain: "x".join(map(str, domain.values())),
+)
+def test_any_table_will_do(make: Make, rows: int, domain: dict[str, int]) -> None:
+    rng = np.random.default_rng(rows)
+    table = Records({name: rng.integers(size, size=rows) for name, size in domain.items()}, domain)
+    synth = make(**BUDGET).fit(table)
+    assert synth.ledger_.spent <= synth.ledger_.budget.rho
+    for n in (0, 1, 30):
+        assert len(synth.sample(n, seed=1)) == n
+    assert synth.sample(seed=1).domain == Domain(domain)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 100.0])
+def test_any_budget_will_do(make: Make, census: Records, epsilon: float) -> None:
+    synth = make(epsilon=epsilon, delta=1e-9).fit(census)
+    assert synth.ledger_.epsilon() <= epsilon
+    assert len(synth.sample(100, seed=0)) == 100
+
+
+def test_constant_columns_stay_constant(make: Make) -> None:
+    table = Records({"a": np.full(5_000, 2), "b": np.arange(5_000) % 3}, {"a": 4, "b": 3})
+    made = make(epsilon=10, delta=1e-9).fit(table).sample(1_000, seed=0)
+    assert (made["a"] == 2).mean() > 0.97
+
+
+def test_nothing_private_is_left_on_a_fitted_mechanism(make: Make) -> None:
+    rng = np.random.default_rng(0)
+    domain = {"a": 4, "b": 3, "c": 2}
+    rows = {name: rng.integers(size, size=4_321) for name, size in domain.items()}
+    synth = make(**BUDGET).fit(Records(rows, domain), ledger=Ledger(Budget(**BUDGET), noise=TestNoise(5)))
+    assert not synth.ledger_.private
+    assert all(not measurement.private for measurement in synth.release_.measurements)
+    shown = repr(synth) + repr(synth.release_) + synth.ledger_.to_json()
+    assert "4321" not in shown.replace(",", "")
+    held = [value for value in vars(synth.release_).values() if isinstance(value, Records)]
+    assert held == []
+
+
+def test_what_is_wrong_is_said(make: Make, census: Records) -> None:
+    frame = pd.DataFrame({name: census[name] for name in census.domain})
+    with pytest.raises(chicle.SchemaError, match="needs a schema"):
+        make(**BUDGET).fit(frame)
+    with pytest.raises(chicle.NotFittedError, match="call fit"):
+        make(**BUDGET).sample()
+    with pytest.raises(chicle.PrivacyError, match="given epsilon"):
+        make(epsilon=1).fit(census)
+    with pytest.raises(chicle.PrivacyError, match="epsilon must be"):
+        make(epsilon=0, delta=1e-9).plan(Schema(census.domain))
+    with pytest.raises(chicle.DomainError, match="another domain"):
+        make(**BUDGET).fit(census, Schema.from_cardinalities({"a": 2}))
+    with pytest.raises(chicle.DomainError, match="no column for attribute 'z'"):
+        make(**BUDGET).fit(frame, Schema.from_cardinalities({**census.domain, "z": 2}))
+    synth = make(**BUDGET).fit(census)
+    for n in (-1, 2.5, True):
+        with pytest.raises(chicle.ParameterError, match="n must be"):
+            synth.sample(n)  # type: ignore[arg-type]
