@@ -28,6 +28,13 @@ impl Random {
         ((u128::from(self.bits()) * n as u128) >> 64) as usize
     }
 
+    /// As [`Random::below`], in 32 bits.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "below the bound")]
+    pub fn below_u32(&mut self, n: u32) -> u32 {
+        self.below(n as usize) as u32
+    }
+
     /// A number in `0..1`.
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]

@@ -14,9 +14,9 @@
 
 use super::Marginal;
 use super::plan::Plan;
-use super::random::Stream;
 use crate::count::histogram::{NARROW_CELLS, NarrowAxes};
 use crate::parallel::Cancel;
+use crate::random::Random;
 use crate::simd::vectorised;
 use crate::table::{Codes, Column};
 
@@ -80,11 +80,11 @@ const NEVER: u32 = u32::MAX;
 
 impl Site {
     /// A sample of `quota` of `count` records; with it the number of records before the first.
-    fn new(quota: u32, count: u32, random: &mut Stream, fate: u32, rewrite: u32) -> (Self, u32) {
+    fn new(quota: u32, count: u32, random: &mut Random, fate: u32, rewrite: u32) -> (Self, u32) {
         if quota == 0 {
             return (Self::default(), NEVER);
         }
-        let t = random.below(count);
+        let t = random.below_u32(count);
         let (stride, rest, error) = (count / quota, count % quota, t % quota);
         (Self { stride, rest, quota, error, left: quota, fate, rewrite }, t / quota)
     }
@@ -160,7 +160,7 @@ impl Rows {
         marginal: &Marginal,
         counts: &Counts,
         plan: &Plan,
-        random: &mut Stream,
+        random: &mut Random,
         scratch: &mut Scratch,
     ) {
         if plan.is_empty() {
@@ -271,7 +271,7 @@ fn copy_codes<C: Copy>(codes: &mut [C], sources: &[u32], rooms: &[u32]) {
 
 impl Scratch {
     /// Set up the samples of all cells that take part.
-    fn prepare(&mut self, counts: &Counts, plan: &Plan, random: &mut Stream) {
+    fn prepare(&mut self, counts: &Counts, plan: &Plan, random: &mut Random) {
         let cells = counts.all.len();
         self.lanes.resize(self.lanes.len().max(CLASSES * cells.max(NARROW_CELLS)), 0);
         self.sites.resize(self.sites.len().max(cells), [Site::default(); CLASSES]);
@@ -298,8 +298,8 @@ impl Scratch {
 }
 
 /// `amount * part / whole`, rounded at random to be right on average.
-fn split(amount: u32, part: u32, whole: u32, random: &mut Stream) -> u32 {
-    let product = u64::from(amount) * u64::from(part) + u64::from(random.below(whole));
+fn split(amount: u32, part: u32, whole: u32, random: &mut Random) -> u32 {
+    let product = u64::from(amount) * u64::from(part) + u64::from(random.below_u32(whole));
     u32::try_from(product / u64::from(whole)).expect("at most the amount")
 }
 

@@ -14,7 +14,6 @@ pub mod apply;
 pub mod flow;
 pub mod naive;
 pub mod plan;
-pub mod random;
 #[cfg(test)]
 mod tests;
 
@@ -23,10 +22,10 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::layout;
 use crate::parallel::Cancel;
+use crate::random::Random;
 use crate::table::{Codes, Table};
 use apply::{Rows, Scratch};
 use plan::{Step, plan};
-use random::Stream;
 
 /// Most records: counts and row numbers take 31 bits.
 pub const MAX_RECORDS: usize = (1 << 31) - 1;
@@ -124,7 +123,7 @@ impl Gum {
         }
         for &place in order {
             let marginal = &self.marginals[place];
-            let mut random = Stream::new(self.seed, round, place as u64);
+            let mut random = Random::new([self.seed, round, place as u64]);
             let counts = self.rows.count(marginal, &mut self.scratch, cancel);
             cancel.check()?;
             let plan = plan(&counts.all, &marginal.targets, &marginal.shape, step, &mut random);

@@ -14,7 +14,7 @@
 //! Cost: O(cells + moves) time and memory. Oracle: the formulas above, in the tests.
 
 use super::flow;
-use super::random::Stream;
+use crate::random::Random;
 
 /// How fast under-full cells grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Plan {
 
 /// Plan the moves from `counts` towards `targets`, which have equal totals; `shape` gives the axes of the cells.
 #[must_use]
-pub fn plan(counts: &[u32], targets: &[f64], shape: &[u32], step: &Step, random: &mut Stream) -> Plan {
+pub fn plan(counts: &[u32], targets: &[f64], shape: &[u32], step: &Step, random: &mut Random) -> Plan {
     let growth = growth(counts, targets, step);
     let total: f64 = growth.iter().sum();
     let loss = match step.removal {
@@ -206,7 +206,7 @@ fn balance(add: &mut [u32], remove: &mut [u32]) {
 }
 
 /// Hand out the rewritten cells to the freed records.
-fn fates(remove: &[u32], rewrite: &[u32], shape: &[u32], pairing: Pairing, random: &mut Stream) -> Vec<u32> {
+fn fates(remove: &[u32], rewrite: &[u32], shape: &[u32], pairing: Pairing, random: &mut Random) -> Vec<u32> {
     let freed = remove.iter().map(|&count| count as usize).sum();
     let mut fates = vec![VANISH; freed];
     let mut rewrite = rewrite.to_vec();
@@ -255,14 +255,14 @@ fn starts(remove: &[u32]) -> Vec<usize> {
 /// Moves `(from, to, records)` along the lines of the table: from and to differ in one attribute.
 ///
 /// Greedy, axis after axis, from a random place on; `supply` and `demand` keep what is left.
-fn match_lines(supply: &mut [u32], demand: &mut [u32], shape: &[u32], random: &mut Stream) -> Vec<(u32, u32, u32)> {
+fn match_lines(supply: &mut [u32], demand: &mut [u32], shape: &[u32], random: &mut Random) -> Vec<(u32, u32, u32)> {
     let strides = crate::layout::strides(shape);
     let mut axes: Vec<usize> = (0..shape.len()).collect();
     random.shuffle(&mut axes);
     let mut moves = Vec::new();
     for axis in axes {
         let (stride, size) = (strides[axis], shape[axis] as usize);
-        let turn = random.below(shape[axis]) as usize;
+        let turn = random.below(shape[axis] as usize);
         for outer in (0..supply.len()).step_by(stride * size) {
             for base in outer..outer + stride {
                 let cell = |place: usize| base + ((place + turn) % size) * stride;

@@ -49,7 +49,7 @@ fn steps() -> impl Strategy<Value = Step> {
 }
 
 /// Skewed codes.
-fn codes(cardinality: u32, records: usize, random: &mut Stream) -> Codes {
+fn codes(cardinality: u32, records: usize, random: &mut Random) -> Codes {
     let mut draw = || ((random.unit().powi(3) * f64::from(cardinality)) as u32).min(cardinality - 1);
     match Column::width_for(cardinality) {
         1 => Codes::U8((0..records).map(|_| draw() as u8).collect()),
@@ -63,7 +63,7 @@ fn table<'a>(columns: &'a [Codes], cardinalities: &[u32]) -> Table<'a> {
 }
 
 /// Targets that add up to `total`; some cells want nothing.
-fn targets(cells: usize, total: usize, random: &mut Stream) -> Vec<f64> {
+fn targets(cells: usize, total: usize, random: &mut Random) -> Vec<f64> {
     let weights: Vec<f64> = (0..cells).map(|_| (random.unit() - 0.3).max(0.0).powi(2)).collect();
     let sum: f64 = weights.iter().sum();
     let even = 1.0 / cells as f64;
@@ -125,9 +125,9 @@ proptest! {
     fn plans_follow_the_formulas(
         shape in prop::collection::vec(1u32..6, 1..4), records in 0usize..2000, step in steps(), seed in any::<u64>(),
     ) {
-        let mut random = Stream::new(seed, 0, 0);
+        let mut random = Random::new([seed, 0, 0]);
         let cells = shape.iter().product::<u32>();
-        let numbers: Vec<u32> = (0..records).map(|_| random.below(cells).min(random.below(cells))).collect();
+        let numbers: Vec<u32> = (0..records).map(|_| random.below_u32(cells).min(random.below_u32(cells))).collect();
         let counts = tally(cells as usize, &numbers);
         let targets = targets(cells as usize, records, &mut random);
         let plan = plan(&counts, &targets, &shape, &step, &mut random);
@@ -174,7 +174,7 @@ proptest! {
     #[test]
     fn apply_matches_naive(problem in problem(), step in steps()) {
         let Problem { cardinalities, clique, records, seed } = problem;
-        let mut random = Stream::new(seed, 0, 0);
+        let mut random = Random::new([seed, 0, 0]);
         let columns: Vec<Codes> = cardinalities.iter().map(|&c| codes(c, records, &mut random)).collect();
         let cells = clique.iter().map(|&a| cardinalities[a] as usize).product();
         let marginal = Marginal::new(&clique, &cardinalities, targets(cells, records, &mut random));
@@ -251,7 +251,7 @@ fn a_row_can_fill_the_table() {
 /// Errors before and after some passes, and the records.
 fn pass_with(threads: usize, step: &Step) -> (Vec<f64>, Vec<f64>, Vec<Vec<u32>>) {
     let cardinalities = [3, 40, 300, 70_000, 1, 7];
-    let mut random = Stream::new(9, 0, 0);
+    let mut random = Random::new([9, 0, 0]);
     let columns: Vec<Codes> = cardinalities.iter().map(|&c| codes(c, 20_000, &mut random)).collect();
     let cliques = [vec![0, 1], vec![2, 1], vec![3], vec![5, 0, 4], vec![0, 3], vec![]];
     let marginals = cliques.iter().map(|clique: &Vec<usize>| {
@@ -296,7 +296,7 @@ fn a_cancelled_pass_leaves_whole_records() {
 
 #[test]
 fn an_empty_plan_is_seen() {
-    let plan = |counts: &[u32]| -> Plan { plan(counts, &[1.0, 2.0], &[2], &PUBLISHED, &mut Stream::new(0, 0, 0)) };
+    let plan = |counts: &[u32]| -> Plan { plan(counts, &[1.0, 2.0], &[2], &PUBLISHED, &mut Random::new([0, 0, 0])) };
     assert!(plan(&[1, 2]).is_empty());
     assert!(!plan(&[3, 0]).is_empty());
 }
