@@ -59,11 +59,16 @@ def census() -> list[Goal]:
     targets = exact(table, random_pairs(table, PAIRS))
     rows, _, _ = trace(targets, table, SWEEPS, None)
     show(Table(f"census {RECORDS:,} x 97, {PAIRS} exact pairs, all threads", rows, "seconds from the measurements on"))
-    one, two = (min(trace(targets, table, 3, threads)[1] for _ in range(2)) for threads in (1, 2))
+    timed: list[Row] = []
+    for threads in (1, 2, 1, 2):
+        _, seconds, spent = trace(targets, table, 3, threads)
+        timed.append({"threads": threads, "seconds": seconds, "cpu s of the sweeps": spent})
+    show(Table("start and three sweeps", timed, "two threads say something only if a second core was free: cpu s >> s"))
+    one, two = (min(float(row["seconds"]) for row in timed if row["threads"] == threads) for threads in (1, 2))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return [
         Goal("mean error of 500 exact pairs", 0.006, float(rows[-1]["mean error"]), smaller_is_better=True),
-        Goal("2 threads: times as fast as 1 (on an idle machine)", 1.5, one / two),
+        Goal("2 threads: times as fast as 1, start and three sweeps", 1.5, one / two),
         Goal("peak memory, GB", 1.0, peak, smaller_is_better=True),
     ]
 
