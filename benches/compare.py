@@ -27,6 +27,7 @@ PARTS: dict[str, tuple[Callable[[Settings], Part], ...]] = {
     "noise": NOISE,
     "accounting": ACCOUNTING,
 }
+BUSY = 0.1
 RECORDS = Path(__file__).parent / "records"
 
 
@@ -41,7 +42,7 @@ def main() -> None:
     for subject, values in facts.items():
         print(f"{subject}: {', '.join(f'{name} {value}' for name, value in values.items())}")
 
-    start, loads = perf_counter(), [machine.load()]
+    start, others = perf_counter(), machine.seconds_of_others()
     done: list[Part] = []
     for comparison in PARTS[arguments.only] if arguments.only else sum(PARTS.values(), ()):
         done.append(comparison(settings))
@@ -50,16 +51,17 @@ def main() -> None:
     goals = [goal.row() for part in done for goal in part.goals]
     if goals:
         show(Table("Goals", goals))
-    seconds, loads = round(perf_counter() - start, 1), [*loads, machine.load()]
-    if max(loads) > (os.cpu_count() or 1):
-        print(f"\nThe machine was busy (load {loads[0]} before, {loads[1]} after): trust the rows of one thread only.")
+    seconds = perf_counter() - start
+    share = (machine.seconds_of_others() - others) / seconds / (os.cpu_count() or 1)
+    if share > BUSY:
+        print(f"\nOthers took {share:.0%} of the machine meanwhile: trust the ratios of one-thread rows only.")
 
     date = datetime.now(timezone.utc).date().isoformat()
     record = {
         "date": date,
         **facts,
         "settings": asdict(settings) | {"only": arguments.only},
-        "run": {"seconds": seconds, "load_before": loads[0], "load_after": loads[1]},
+        "run": {"seconds": round(seconds), "share_of_others": round(share, 3)},
         "tables": [asdict(table) for part in done for table in part.tables],
         "goals": goals,
     }
@@ -67,7 +69,7 @@ def main() -> None:
     path = RECORDS / f"{'-'.join(filter(None, marks))}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"\n{seconds} s; kept in benches/records/{path.name}")
+    print(f"\n{seconds:.0f} s; kept in benches/records/{path.name}")
 
 
 if __name__ == "__main__":

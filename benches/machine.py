@@ -24,9 +24,14 @@ def describe() -> dict[str, str | int | float]:
     }
 
 
-def load() -> float:
-    """Return how many processes wanted a core in the last minute."""
-    return round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else 0.0
+def seconds_of_others() -> float:
+    """Return the CPU seconds, since the machine started, that went to anybody but this process and its children."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return 0.0
+    user, nice, system, _idle, _wait, irq, soft_irq, steal = map(int, stat.read_text().split()[1:9])
+    busy = (user + nice + system + irq + soft_irq + steal) / os.sysconf("SC_CLK_TCK")
+    return busy - sum(os.times()[:4])
 
 
 def versions() -> dict[str, str]:

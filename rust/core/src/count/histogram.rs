@@ -17,6 +17,7 @@
 //! joint columns beforehand, sharing the offset of two attributes between triples.
 
 use std::cell::RefCell;
+use std::ops::AddAssign;
 
 use crate::parallel::Cancel;
 use crate::simd::vectorised;
@@ -51,6 +52,18 @@ struct Scratch {
 impl Default for Scratch {
     fn default() -> Self {
         Self { lanes: Vec::new(), narrow: [0; CHUNK], wide: [0; CHUNK] }
+    }
+}
+
+/// Add a wide block to results that have its layout: no table between, which matters where cells are many and records few.
+pub fn count_direct(columns: &[Column<'_>], strides: &[usize], table: &mut [i64], cancel: &Cancel) {
+    let records = columns.first().map_or(0, Column::len);
+    for start in (0..records).step_by(CANCEL_CHECK) {
+        if cancel.is_cancelled() {
+            break;
+        }
+        let part: Vec<_> = columns.iter().map(|c| c.slice(start..records.min(start + CANCEL_CHECK))).collect();
+        SCRATCH.with_borrow_mut(|scratch| wide_direct(&part, strides, table, scratch));
     }
 }
 
@@ -95,25 +108,43 @@ vectorised! {
 vectorised! {
     /// Blocks of more cells: `u32` cell numbers, one lane.
     fn wide(columns: &[Column<'_>], strides: &[usize], table: &mut [u32], scratch: &mut Scratch) {
-        let records = columns[0].len();
-        for start in (0..records).step_by(CHUNK) {
-            let numbers = &mut scratch.wide[..CHUNK.min(records - start)];
-            let range = start..start + numbers.len();
-            numbers.fill(0);
-            for (column, &stride) in columns.iter().zip(strides) {
-                let stride = u32::try_from(stride).expect("a plan numbers cells by u32");
-                match column {
-                    Column::U8(codes) => add_column(&codes[range.clone()], stride, numbers),
-                    Column::U16(codes) => add_column(&codes[range.clone()], stride, numbers),
-                    Column::U32(codes) => add_column(&codes[range.clone()], stride, numbers),
-                }
+        add_wide(columns, strides, table, scratch);
+    }
+}
+
+vectorised! {
+    /// The same, into the results themselves.
+    fn wide_direct(columns: &[Column<'_>], strides: &[usize], table: &mut [i64], scratch: &mut Scratch) {
+        add_wide(columns, strides, table, scratch);
+    }
+}
+
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
+fn add_wide<T: AddAssign + From<u8>>(
+    columns: &[Column<'_>],
+    strides: &[usize],
+    table: &mut [T],
+    scratch: &mut Scratch,
+) {
+    let records = columns[0].len();
+    for start in (0..records).step_by(CHUNK) {
+        let numbers = &mut scratch.wide[..CHUNK.min(records - start)];
+        let range = start..start + numbers.len();
+        numbers.fill(0);
+        for (column, &stride) in columns.iter().zip(strides) {
+            let stride = u32::try_from(stride).expect("a plan numbers cells by u32");
+            match column {
+                Column::U8(codes) => add_column(&codes[range.clone()], stride, numbers),
+                Column::U16(codes) => add_column(&codes[range.clone()], stride, numbers),
+                Column::U32(codes) => add_column(&codes[range.clone()], stride, numbers),
             }
-            for &number in &*numbers {
-                // Out of reach only if somebody writes to a column meanwhile, whose counts are then lost anyway; an
-                // index in a panic's message would be private.
-                if let Some(count) = table.get_mut(number as usize) {
-                    *count += 1;
-                }
+        }
+        for &number in &*numbers {
+            // Out of reach only if somebody writes to a column meanwhile, whose counts are then lost anyway; an
+            // index in a panic's message would be private.
+            if let Some(count) = table.get_mut(number as usize) {
+                *count += T::from(1);
             }
         }
     }

@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::layout;
 use crate::parallel::{self, Cancel};
 use crate::table::{Column, Table};
+use histogram::NARROW_CELLS;
 use plan::{Block, Plan};
 
 /// Memory that the results of one call may take unless the caller says otherwise: 4 GiB.
@@ -130,6 +131,14 @@ fn add_block(tables: &mut [Vec<i64>], block: &Block, span: &Table<'_>, blocks: u
     let columns: Vec<Column<'_>> = block.attributes.iter().map(|&a| span.columns()[a]).collect();
     let strides = layout::strides(&block.shape);
     let pieces = pieces(block.cells, span.records(), blocks);
+    if let ([margin], [table]) = (&block.margins[..], &mut *tables)
+        && block.cells > NARROW_CELLS
+        && pieces == 1
+        && margin.strides == strides
+    {
+        histogram::count_direct(&columns, &strides, table, cancel);
+        return;
+    }
     let counts = if pieces == 1 {
         histogram::count(&columns, &strides, block.cells, span.records(), cancel)
     } else {
