@@ -1,10 +1,6 @@
 import multiprocessing
 import os
 import pickle
-import signal
-import subprocess
-import sys
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,6 +12,7 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Counter, Domain, DomainError, InfeasibleError, ParameterError, Records
+from tests.interrupt import interrupt
 from tests.strategies import cliques_of, naive_count, records
 
 
@@ -185,27 +182,27 @@ def test_a_forked_child_counts_too() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
 def test_ctrl_c_stops_a_long_count(tmp_path: Path) -> None:
-    script = tmp_path / "long.py"
-    script.write_text(
-        textwrap.dedent("""
+    prepare = """
         import chicle, numpy as np
         rng = np.random.default_rng(0)
         names = [f"a{i}" for i in range(60)]
         table = chicle.Records({name: rng.integers(200, size=400_000) for name in names}, dict.fromkeys(names, 200))
-        print("counting", flush=True)
-        try:
-            for _ in range(100):
-                chicle.count(table, chicle.pairs(table.domain))
-        except KeyboardInterrupt:
-            print("stopped", flush=True)
-        """)
-    )
-    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "counting\n"
-        try:
-            process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=10)
-        finally:
-            process.kill()
-    assert rest == "stopped\n"
+    """
+    assert interrupt(tmp_path, prepare, "chicle.count(table, chicle.pairs(table.domain))") == "stopped\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
+def test_ctrl_c_leaves_a_counter_that_says_it_is_incomplete(tmp_path: Path) -> None:
+    prepare = """
+        import chicle
+        table = chicle.datasets.census(2_000_000, d=40)
+        counter = chicle.Counter(table.domain, chicle.pairs(table.domain))
+
+        def complaint():
+            try:
+                counter.result()
+            except chicle.ChicleError as error:
+                return error
+    """
+    told = interrupt(tmp_path, prepare, "counter.update(table)", "complaint()")
+    assert "start a new one" in told

@@ -1,8 +1,4 @@
 import os
-import signal
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +11,7 @@ from hypothesis import strategies as st
 import chicle
 from chicle import Clique, Descent, DomainError, InfeasibleError, Measurement, ParameterError, Records
 from chicle.measure import estimate_total
+from tests.interrupt import interrupt
 from tests.strategies import cliques_of, records
 from tests.unit.test_real_data import load
 
@@ -193,28 +190,11 @@ def test_a_huge_table_is_refused_with_its_size() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
 def test_ctrl_c_stops_a_sweep(tmp_path: Path) -> None:
-    script = tmp_path / "long.py"
-    script.write_text(
-        textwrap.dedent("""
+    prepare = """
         import chicle
         table = chicle.datasets.census(300_000, d=40)
         pairs = chicle.pairs(table.domain)[::2]
         targets = [chicle.Measurement(p, c, 1.0) for p, c in zip(pairs, chicle.count(table, pairs))]
         descent = chicle.Descent(targets, table.domain, start="independent")
-        print("descending", flush=True)
-        try:
-            while True:
-                descent.sweep()
-        except KeyboardInterrupt:
-            print("stopped", len(descent.records), flush=True)
-        """)
-    )
-    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "descending\n"
-        try:
-            process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=20)
-        finally:
-            process.kill()
-    assert rest == "stopped 300000\n"
+    """
+    assert interrupt(tmp_path, prepare, "descent.sweep()", "'stopped', len(descent.records)") == "stopped 300000\n"
