@@ -8,7 +8,7 @@
 //!
 //! [`problem`] holds targets and residuals, [`schedule`] says what is visited when, [`visit`] does the work. Cost of a sweep:
 //! O(records * sum of clique sizes), about 3 ns each for pairs; memory of 4 bytes a cell. Oracle: `naive`.
-//! Chicle's own; design.md section 6 and facts.md tell how it was found.
+//! Chicle's own: no paper describes it.
 
 #[cfg(test)]
 mod naive;
