@@ -22,7 +22,7 @@ BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-9}
 Make = Callable[..., Mechanism]
 MECHANISMS: dict[str, Make] = {
     "Independent": chicle.Independent,
-    "PrivSyn-gum": lambda **given: chicle.PrivSyn(generator="gum", options={"passes": 8}, **given),
+    "PrivSyn-gum": lambda **given: chicle.PrivSyn(generator="gum", **given),
     "PrivSyn-descent": lambda **given: chicle.PrivSyn(generator="descent", **given),
     "PrivSyn-mcf": lambda **given: chicle.PrivSyn(generator="mcf", options={"passes": 2}, **given),
     "PrivSyn-published": lambda **given: chicle.PrivSyn(form="published", options={"passes": 8}, **given),

@@ -26,9 +26,18 @@ from chicle.select import budget_shares, combine, dense_marg, given_cliques, ind
 
 __all__ = ["PrivSyn"]
 
+# GUM as published fits its targets by copying records, and what was not measured pays for it: on the fire calls of
+# 2018 at epsilon 1 its 2-way error is .18, that of independent attributes .175, that of the tuned variant .06.
+# Beyond three sweeps of descent records come closer to the noisy targets, but no closer to the true table.
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "gum": {"variant": "tuned", "passes": 30},
+    "descent": {"sweeps": 3},
+    "mcf": {},
+}
+
 
 class PrivSyn(Mechanism):
-    """The published system, every part of it, with exact accounting unless asked otherwise.
+    """The published system, every part of it, with exact accounting and tuned record kernels unless asked otherwise.
 
     Parameters
     ----------
@@ -51,8 +60,8 @@ class PrivSyn(Mechanism):
     separate, append
         Take unconnected parts and attributes of one marginal off the generator ([P] 5.3).
     options
-        Keyword arguments for the generator, such as ``{"passes": 50}`` for GUM. Descent does three sweeps unless told:
-        more would follow the noise.
+        Keyword arguments for the generator. By default GUM runs 30 passes of its tuned variant, and descent three
+        sweeps; ``{"variant": "published", "passes": 100}`` is the paper's GUM.
 
     Examples
     --------
@@ -171,8 +180,7 @@ class PrivSyn(Mechanism):
         make = kernels.get(self.generator)
         if make is None:
             raise ParameterError(f"generator must be 'gum', 'descent' or 'mcf', not {self.generator!r}")
-        # Beyond three sweeps records come closer to the noisy targets, but no closer to the true table.
-        options = {**({"sweeps": 3} if self.generator == "descent" else {}), **(self.options or {})}
+        options = _DEFAULTS[self.generator] if self.options is None else self.options
 
         def kernel(trace: list[float], targets: Sequence[Measurement], domain: Domain, n: int, seed: int) -> Records:
             def note(number: int, error: float) -> None:
