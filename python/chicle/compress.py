@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -161,12 +161,12 @@ def _change(one_way: Measurement, theta: float) -> _Change:
             kept = np.array([values.argmax()])
         codes = np.full(values.size, np.searchsorted(kept, kept[values[kept].argmax()]))
         codes[kept] = np.arange(kept.size)
-        new = Measurement(one_way.clique, values[kept], sigma)
+        new = replace(one_way, values=values[kept])
         return _Change(new, codes.astype(code_dtype(kept.size)), kept)
     cells = kept.size + 1
     codes = np.full(values.size, kept.size)
     codes[kept] = np.arange(kept.size)
-    new = Measurement(one_way.clique, np.append(values[kept], rare), sigma * math.sqrt(values.size / cells))
+    new = replace(one_way, values=np.append(values[kept], rare), sigma=sigma * math.sqrt(values.size / cells))
     shares = onto_simplex(values[merged], float(rare))
     return _Change(new, codes.astype(code_dtype(cells)), kept, merged, shares / shares.sum())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Literal, TypeAlias, get_args
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
-from chicle._checks import threads_or_all
+from chicle._checks import integer, memory_bytes, threads_or_all
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.marginals import MEMORY_LIMIT
@@ -128,7 +129,7 @@ def project(
             stacklevel=2,
         )
     return [
-        Measurement(measurement.clique, table.reshape(domain.shape(measurement.clique)), measurement.sigma)
+        replace(measurement, values=table.reshape(domain.shape(measurement.clique)))
         for measurement, table in zip(measured, state.tables(), strict=True)
     ]
 
@@ -143,10 +144,8 @@ def _check_parameters(
         raise ParameterError(f"total must be None or a number from 0 to 2^53, not {total!r}")
     if not (isfinite(tolerance) and tolerance > 0):
         raise ParameterError(f"tolerance must be a positive number, not {tolerance!r}")
-    if type(max_sweeps) is not int or max_sweeps < 1:
-        raise ParameterError(f"max_sweeps must be an integer of at least 1, not {max_sweeps!r}")
-    if type(memory_limit) is not int or not 0 < memory_limit < 2**64:
-        raise ParameterError("memory_limit must be a positive number of bytes")
+    integer("max_sweeps", max_sweeps, 1)
+    memory_bytes(memory_limit)
 
 
 def _values(measurement: Measurement, domain: Domain) -> npt.NDArray[np.float64]:

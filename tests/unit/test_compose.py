@@ -104,3 +104,16 @@ def test_any_targets_give_a_table(n: int, seed: int, data: st.DataObject) -> Non
 def test_a_target_without_mass_is_uniform(values: Any) -> None:
     made = compose(Kernel(), [Measurement(("a", "b"), values, 1.0)], Domain({"a": 3, "b": 4}), 1200, 0)
     np.testing.assert_array_equal(chicle.count(made, [("a", "b")])[0], np.full((3, 4), 100))
+
+
+def test_the_mark_of_test_noise_survives_post_processing() -> None:
+    """What was made with a test's seed stays marked, whatever is made of it."""
+    marked = [
+        Measurement(("a", "b"), np.arange(12).reshape(3, 4), 1.0, private=False),
+        Measurement(("a",), np.array([900, 2, 5]), 10.0, private=False),
+        Measurement(("b",), np.array([300, 300, 25, 25]), 10.0, private=False),
+    ]
+    domain = {"a": 3, "b": 4}
+    made = [*chicle.project(marked, domain), *chicle.compress(marked[1:], domain).one_ways]
+    assert len(made) == 5
+    assert not any(measurement.private for measurement in made)

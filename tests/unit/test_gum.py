@@ -210,7 +210,7 @@ AB = Domain({"a": 2, "b": 2})
         ([A], {"a": 2}, {"n": -1}, ParameterError, "n must be"),
         ([A], {"a": 2}, {"n": 2**31}, InfeasibleError, "n is above"),
         ([Measurement(("a",), np.array([1e308, 1e308]), 1.0)], {"a": 2}, {}, InfeasibleError, "n is above"),
-        ([A], {"a": 2}, {"n": 4, "start": Records({"a": [0]}, {"a": 2})}, ParameterError, "start has 1 records"),
+        ([A], {"a": 2}, {"n": 4, "start": Records({"a": [0]}, {"a": 2})}, ParameterError, "start has another number"),
         ([A], {"a": 2}, {"start": Records({"b": [0]}, {"b": 2})}, DomainError, "start must have the same domain"),
         ([A], {"a": 2}, {"passes": -1}, ParameterError, "passes"),
         ([A], {"a": 2}, {"seed": -1}, ParameterError, "seed"),

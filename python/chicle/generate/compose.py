@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -100,7 +101,8 @@ def _margin(target: Measurement, without: Clique) -> list[Measurement]:
         return []
     axes = tuple(i for i, name in enumerate(target.clique) if name in without)
     values = target.values.sum(axis=axes)
-    return [Measurement(kept, values, target.sigma * (target.values.size / values.size) ** 0.5)]
+    sigma = target.sigma * (target.values.size / values.size) ** 0.5
+    return [replace(target, clique=kept, values=values, sigma=sigma)]
 
 
 def _append(

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from chicle import _core
-from chicle._checks import threads_or_all
+from chicle._checks import integer, memory_bytes, threads_or_all
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.generate import start as starts
@@ -83,8 +83,7 @@ def descend(
     >>> np.bincount(2 * records["age"] + records["sex"], minlength=6)
     array([400, 198,   0,   2,   0, 200])
     """
-    if isinstance(sweeps, bool) or not isinstance(sweeps, int) or sweeps < 0:
-        raise ParameterError(f"sweeps must be an integer of at least 0, not {sweeps!r}")
+    integer("sweeps", sweeps, 0)
     if not 0 <= tolerance < 1:
         raise ParameterError(f"tolerance must be from 0 to below 1, not {tolerance!r}")
     descent = Descent(
@@ -152,8 +151,7 @@ class Descent:
         check_size(n)
         if not (np.isfinite(threshold) and threshold >= 0):
             raise ParameterError(f"threshold must be a number of at least 0, not {threshold!r}")
-        if isinstance(memory_limit, bool) or not isinstance(memory_limit, int) or not 0 < memory_limit < 2**64:
-            raise ParameterError("memory_limit must be a positive number of bytes")
+        memory_bytes(memory_limit)
         self._threshold = float(threshold)
         seed = starts.check_seed(seed)
         targets = check_targets(measurements, self._domain, coarsening)

@@ -343,7 +343,7 @@ def _size(
         if start.domain != domain:
             raise DomainError("start must have the same domain: the same attributes, sizes and order")
         if n is not None and n != len(start):
-            raise ParameterError(f"start has {len(start)} records, but n is {n}; leave n out or give {n} records")
+            raise ParameterError("start has another number of records than n; leave n out, or give as many records")
         n = len(start)
     if n is None:
         with np.errstate(over="ignore"):

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
-from chicle._checks import threads_or_all
+from chicle._checks import integer, threads_or_all
 from chicle.domain import Clique, Domain
-from chicle.errors import ParameterError
 from chicle.generate.targets import Coarsening, Target, check_size, check_targets, margins, onto_simplex
 from chicle.measure import Measurement, estimate_total
 from chicle.records import Records
@@ -100,9 +99,7 @@ def check_seed(seed: int | None) -> int:
     """Return a seed that the kernels take; a fresh one, if ``None``."""
     if seed is None:
         return secrets.randbits(64)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ParameterError(f"seed must be None or an integer of at least 0, not {seed!r}")
-    return seed % 2**64
+    return integer("seed", seed, 0, 2**64 - 1)
 
 
 def _checked(

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from chicle._checks import integer
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.measure import Measurement
@@ -75,8 +76,8 @@ def check_targets(
 
 def check_size(n: int | None) -> None:
     """Refuse what is no number of records."""
-    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 2**31):
-        raise ParameterError(f"n must be None or an integer from 0 to 2^31 - 1, not {n!r}")
+    if n is not None:
+        integer("n", n, 0, 2**31 - 1)
 
 
 def margins(targets: Sequence[Target], domain: Domain, order: int) -> dict[Clique, Floats]:
