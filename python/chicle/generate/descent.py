@@ -210,7 +210,7 @@ class Descent:
             if start.domain != self._domain:
                 raise DomainError("the records to start from must have the same domain: attributes, sizes and order")
             if n is not None and n != len(start):
-                raise ParameterError(f"n is {n}, but there are {len(start)} records to start from; leave n out")
+                raise ParameterError("start has another number of records than n; leave n out, or give as many records")
             return start
         if start not in (None, "independent", "tree"):
             raise ParameterError(f"start must be 'independent', 'tree' or Records, not {start!r}")
