@@ -127,14 +127,13 @@ def gum(
         Which freed record goes to which cell when replaced: ``"random"``; ``"matched"``, those first that need to
         change only one attribute; ``"flow"``, so that the fewest attributes change in all (see `chicle.mcf`).
     order
-        ``"worst-first"``: the target with the largest error first; ``"given"``; ``"random"``.
+        ``"worst-first"``: the target with the largest error at its last visit first; ``"given"``; ``"random"``.
     seed
         Fixes all draws.
     threads
-        How many threads to use for the errors between passes; the update itself runs on one. The records do not
-        depend on it.
+        How many threads to use to count errors; the update itself runs on one. The records do not depend on it.
     progress
-        Called after each pass with its number and the mean error of the targets.
+        Called after each pass with its number and the mean error of the targets as it found them.
 
     Examples
     --------
@@ -171,7 +170,7 @@ class Gum:
     Attributes
     ----------
     trace
-        Mean error of the targets, L1 distance over n, at the start and after each pass.
+        Mean error of the targets, L1 distance over n, as each pass found them, and as it is now.
 
     Examples
     --------
@@ -230,13 +229,22 @@ class Gum:
             int(self._rng.integers(2**63)),
             threads_or_all(threads),
         )
-        self._errors = self._kernel.errors()
-        self.trace: list[float] = [float(self._errors.mean())]
+        self._errors: npt.NDArray[np.float64] | None = None
+        # What the last pass found says which target is worst: counting all of them again would cost a fifth of a pass.
+        self._found = self.errors
+        self._means: list[float] = []
 
     @property
     def errors(self) -> npt.NDArray[np.float64]:
         """The error of each target now: L1 distance over n."""
+        if self._errors is None:
+            self._errors = self._kernel.errors()
         return self._errors.copy()
+
+    @property
+    def trace(self) -> list[float]:
+        """Mean error of the targets as each pass found them, each target just before its visit, and as it is now."""
+        return [*self._means, float(self.errors.mean())]
 
     def run(self, passes: int, *, progress: Progress | None = None) -> Gum:
         """Do some more passes; after Ctrl-C the records are whole, with the last pass in part."""
@@ -244,8 +252,9 @@ class Gum:
             raise ParameterError(f"passes must be an integer of at least 0, not {passes!r}")
         options = self._options
         for _ in range(passes):
-            done = len(self.trace) - 1
-            self._kernel.update(
+            done = len(self._means)
+            self._errors = None
+            self._found = self._kernel.update(
                 self._visits(),
                 done,
                 options.alpha * DECAYS[options.decay](done),
@@ -254,10 +263,9 @@ class Gum:
                 options.removal,
                 options.pairing,
             )
-            self._errors = self._kernel.errors()
-            self.trace.append(float(self._errors.mean()))
+            self._means.append(float(self._found.mean()))
             if progress is not None:
-                progress(done + 1, self.trace[-1])
+                progress(done + 1, self._means[-1])
         return self
 
     def records(self) -> Records:
@@ -266,10 +274,10 @@ class Gum:
 
     def _visits(self) -> list[int]:
         if self._order == "worst-first":
-            return [int(i) for i in np.argsort(-self._errors, kind="stable")]
+            return [int(i) for i in np.argsort(-self._found, kind="stable")]
         if self._order == "random":
-            return [int(i) for i in self._rng.permutation(len(self._errors))]
-        return list(range(len(self._errors)))
+            return [int(i) for i in self._rng.permutation(len(self._found))]
+        return list(range(len(self._found)))
 
 
 def check_targets(

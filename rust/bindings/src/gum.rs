@@ -65,11 +65,11 @@ impl Gum {
         Ok(errors.into_pyarray(py))
     }
 
-    /// One pass over the marginals in the given order.
+    /// One pass over the marginals in the given order; the errors it found.
     #[expect(clippy::too_many_arguments, reason = "one Python call")]
-    fn update(
+    fn update<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         order: Vec<usize>,
         round: u64,
         alpha: f64,
@@ -77,7 +77,7 @@ impl Gum {
         growth: &str,
         removal: &str,
         pairing: &str,
-    ) -> PyResult<()> {
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let unknown = |name: &str| self.names().explain(Error::InvalidParameter(format!("no such option: {name:?}")));
         let step = Step {
             alpha,
@@ -99,7 +99,8 @@ impl Gum {
                 other => return Err(unknown(other)),
             },
         };
-        enter(py, self.threads, &self.names(), |cancel| self.lock().pass(&order, round, &step, cancel))
+        let found = enter(py, self.threads, &self.names(), |cancel| self.lock().pass(&order, round, &step, cancel))?;
+        Ok(found.into_pyarray(py))
     }
 
     /// The codes of each attribute, as they are now.

@@ -4,10 +4,9 @@
 //! records of each cell are freed, copied and rewritten, and [`apply`]s that. MCF is the same visit with the whole way to
 //! the target taken at once, no copies, and freed records paired with cells by a min-cost [`flow`].
 //!
-//! Randomness belongs to (seed, round, marginal); visits follow one another, and threads share only the error counts
-//! between passes, so the result is the same for any number of them.
-//! Cost: two countings and a sampling pass a visit: measured at 9 to 12 times plain counting, 4.3 to 5.9 ns per record,
-//! marginal and pass on one busy core over the first 8-10 passes (2026-11, `benches/gum.py`); the goal of 4 is not met.
+//! Randomness belongs to (seed, round, marginal) and visits follow one another, so the result is the same for any number
+//! of threads, which share only the final count of errors.
+//! Cost of a visit: a counting, a sampling pass and the moves.
 //! Chosen for the published system; `descent` reaches lower errors. Oracles: [`plan`]'s formulas and [`naive`].
 
 pub mod apply;
@@ -110,26 +109,28 @@ impl Gum {
         cancel.check().map(|()| errors)
     }
 
-    /// Visit the marginals in the given order; `round` tells passes apart.
+    /// Visit the marginals in the given order; `round` tells passes apart. Returns the error that each visit found.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`], between two visits: the records are then whole and partly updated.
     ///
     /// # Panics
     /// If a number in `order` is no marginal's.
-    pub fn pass(&mut self, order: &[usize], round: u64, step: &Step, cancel: &Cancel) -> Result<()> {
+    pub fn pass(&mut self, order: &[usize], round: u64, step: &Step, cancel: &Cancel) -> Result<Vec<f64>> {
+        let mut found = vec![0.0; self.marginals.len()];
         if self.rows.records() == 0 {
-            return Ok(());
+            return Ok(found);
         }
         for &place in order {
             let marginal = &self.marginals[place];
             let mut random = Random::new([self.seed, round, place as u64]);
             let counts = self.rows.count(marginal, &mut self.scratch, cancel);
             cancel.check()?;
+            found[place] = marginal.error(&counts.all, self.rows.records());
             let plan = plan(&counts.all, &marginal.targets, &marginal.shape, step, &mut random);
             self.rows.apply(marginal, &counts, &plan, &mut random, &mut self.scratch);
         }
-        Ok(())
+        Ok(found)
     }
 
     /// The records as they are now.
