@@ -30,33 +30,39 @@ macro_rules! vectorised {
 
 pub(crate) use vectorised;
 
-/// Sixteen 16-bit integers in one register. With AVX2 they are one; the compiler keeps plain arrays of them in memory.
+/// A few 16-bit integers in one register. With AVX2 they are one; the compiler keeps plain arrays of them in memory.
 pub(crate) trait Lanes: Copy {
+    /// As memory has them.
+    type Array: AsRef<[i16]>;
+    /// How many.
+    const COUNT: usize;
     /// Copies of the largest value.
     const MAX: Self;
     /// Zeros.
     const ZERO: Self;
-    /// Read from memory.
-    fn load(from: &[i16; 16]) -> Self;
-    /// As memory has them.
-    fn array(self) -> [i16; 16];
+    /// Read the first of these.
+    fn load(from: &[i16]) -> Self;
+    /// Write them out.
+    fn array(self) -> Self::Array;
     /// Sums that stop at the ends of the range.
     fn saturating_add(self, other: Self) -> Self;
     /// The smaller of each two.
     fn min(self, other: Self) -> Self;
 }
 
-impl Lanes for [i16; 16] {
-    const MAX: Self = [i16::MAX; 16];
-    const ZERO: Self = [0; 16];
+impl<const N: usize> Lanes for [i16; N] {
+    type Array = Self;
+    const COUNT: usize = N;
+    const MAX: Self = [i16::MAX; N];
+    const ZERO: Self = [0; N];
 
     #[inline(always)]
-    fn load(from: &[i16; 16]) -> Self {
-        *from
+    fn load(from: &[i16]) -> Self {
+        *from.first_chunk().expect("as many as there are lanes")
     }
 
     #[inline(always)]
-    fn array(self) -> [i16; 16] {
+    fn array(self) -> Self {
         self
     }
 
@@ -73,47 +79,63 @@ impl Lanes for [i16; 16] {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2 {
-    //! Lanes of machines that have AVX2.
+    //! Lanes of machines that have AVX2. Only to be used in functions compiled for it, called only where it was detected.
 
-    use std::arch::x86_64::{__m256i, _mm256_adds_epi16, _mm256_min_epi16};
+    use std::arch::x86_64::{__m128i, __m256i, _mm_adds_epi16, _mm_min_epi16, _mm256_adds_epi16, _mm256_min_epi16};
 
-    /// Only to be used in functions compiled for AVX2, and called only where it was detected.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Register(__m256i);
+    /// Integers to and from a register of the same size, in which any bits are valid.
+    macro_rules! lanes {
+        ($name:ident, $register:ty, $count:literal, $padded:literal, $add:ident, $min:ident) => {
+            #[derive(Clone, Copy)]
+            pub(crate) struct $name($register);
 
-    /// Same size, and any bits are valid in both.
-    const fn register(lanes: [i16; 16]) -> __m256i {
-        // SAFETY: plain data of 32 bytes on both sides.
-        unsafe { std::mem::transmute(lanes) }
+            impl $name {
+                #[inline(always)]
+                const fn new(lanes: [i16; $padded]) -> Self {
+                    // SAFETY: plain data of the same size on both sides.
+                    Self(unsafe { std::mem::transmute::<[i16; $padded], $register>(lanes) })
+                }
+            }
+
+            impl super::Lanes for $name {
+                type Array = [i16; $count];
+                const COUNT: usize = $count;
+                const MAX: Self = Self::new([i16::MAX; $padded]);
+                const ZERO: Self = Self::new([0; $padded]);
+
+                #[inline(always)]
+                fn load(from: &[i16]) -> Self {
+                    let from: &[i16; $count] = from.first_chunk().expect("as many as there are lanes");
+                    let mut lanes = [0; $padded];
+                    lanes[..$count].copy_from_slice(from);
+                    Self::new(lanes)
+                }
+
+                #[inline(always)]
+                fn array(self) -> [i16; $count] {
+                    // SAFETY: plain data of the same size on both sides.
+                    let lanes = unsafe { std::mem::transmute::<$register, [i16; $padded]>(self.0) };
+                    *lanes.first_chunk().expect("no more lanes than the register has")
+                }
+
+                #[inline(always)]
+                fn saturating_add(self, other: Self) -> Self {
+                    debug_assert!(is_x86_feature_detected!("avx2"));
+                    // SAFETY: the module's own rule.
+                    Self(unsafe { $add(self.0, other.0) })
+                }
+
+                #[inline(always)]
+                fn min(self, other: Self) -> Self {
+                    debug_assert!(is_x86_feature_detected!("avx2"));
+                    // SAFETY: the module's own rule.
+                    Self(unsafe { $min(self.0, other.0) })
+                }
+            }
+        };
     }
 
-    impl super::Lanes for Register {
-        const MAX: Self = Self(register([i16::MAX; 16]));
-        const ZERO: Self = Self(register([0; 16]));
-
-        #[inline(always)]
-        fn load(from: &[i16; 16]) -> Self {
-            Self(register(*from))
-        }
-
-        #[inline(always)]
-        fn array(self) -> [i16; 16] {
-            // SAFETY: plain data of 32 bytes on both sides.
-            unsafe { std::mem::transmute(self.0) }
-        }
-
-        #[inline(always)]
-        fn saturating_add(self, other: Self) -> Self {
-            debug_assert!(is_x86_feature_detected!("avx2"));
-            // SAFETY: the type's own rule; see its comment.
-            Self(unsafe { _mm256_adds_epi16(self.0, other.0) })
-        }
-
-        #[inline(always)]
-        fn min(self, other: Self) -> Self {
-            debug_assert!(is_x86_feature_detected!("avx2"));
-            // SAFETY: the type's own rule; see its comment.
-            Self(unsafe { _mm256_min_epi16(self.0, other.0) })
-        }
-    }
+    lanes!(Four, __m128i, 4, 8, _mm_adds_epi16, _mm_min_epi16);
+    lanes!(Eight, __m128i, 8, 8, _mm_adds_epi16, _mm_min_epi16);
+    lanes!(Sixteen, __m256i, 16, 16, _mm256_adds_epi16, _mm256_min_epi16);
 }

@@ -12,8 +12,11 @@ use crate::error::{Error, Result};
 use crate::layout;
 use crate::table::{Codes, Column};
 
-/// Values summed by one vector of 16-bit lanes.
+/// Values summed by one vector of 16-bit lanes, at most.
 pub const LANES: usize = 16;
+
+/// And at least, of an attribute with few values: its rows then take less of the cache.
+const FEWEST_LANES: usize = 4;
 
 /// Rows longer than this are summed in pieces of [`LONG_WIDTH`] values.
 const SHORT_ROW: usize = 128;
@@ -41,8 +44,8 @@ pub struct Axis {
     pub size: u32,
 }
 
+#[cfg(test)]
 impl Axis {
-    #[inline]
     pub(super) fn bucket(&self, code: u32) -> usize {
         self.map.as_ref().map_or(code, |map| map[code as usize]) as usize
     }
@@ -218,7 +221,13 @@ pub(super) struct View {
 impl View {
     fn new(attribute: usize, cardinality: u32, marginals: &[Marginal]) -> Self {
         let cardinality = cardinality as usize;
-        let width = if cardinality <= SHORT_ROW { cardinality.next_multiple_of(LANES) } else { LONG_WIDTH };
+        let width = if cardinality <= LANES {
+            cardinality.next_power_of_two().max(FEWEST_LANES)
+        } else if cardinality <= SHORT_ROW {
+            cardinality.next_multiple_of(LANES)
+        } else {
+            LONG_WIDTH
+        };
         let pieces = cardinality.div_ceil(width);
         let row = width * pieces;
         let mut view = Self {

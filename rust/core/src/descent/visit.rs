@@ -14,9 +14,11 @@
 //! any number of threads alike.
 //! Cost: O(marginals) a record for the skipped, O(marginals * values / 16) for the others; O(marginals) a move.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
-use super::problem::{LANES, Marginal, Offsets, View, first_cell};
+use super::problem::{Incidence, LANES, Marginal, Offsets, View, first_cell};
 use super::schedule::strided;
 use crate::parallel::Cancel;
 use crate::random::{Random, mix};
@@ -27,6 +29,9 @@ use crate::table::{Codes, Column};
 
 /// Records whose rows are found at a time.
 pub(super) const BLOCK: usize = 128;
+
+/// Records whose sums are kept in registers, side by side, where one register holds all values.
+const ABREAST: usize = 8;
 
 /// A weighted residual is kept within this, so that sums of a few do not saturate.
 const LIMIT: f32 = 8192.0;
@@ -63,7 +68,6 @@ pub(super) fn visit(
     let key = random.bits();
     let blocks = records.div_ceil(BLOCK);
     let window = window(blocks);
-    let mut scratch = Scratch::default();
     let mut proposals: Vec<Proposals> = (0..window).map(|_| Proposals::default()).collect();
     for number in strided(blocks.div_ceil(window), &mut random) {
         if cancel.is_cancelled() {
@@ -73,17 +77,26 @@ pub(super) fn visit(
         let first = number * window;
         let proposals = &mut proposals[..window.min(blocks - first)];
         if alone {
-            let blocks = proposals.par_iter_mut().enumerate();
-            blocks.for_each_init(Scratch::default, |scratch, (i, found)| job.propose(first + i, scratch, found));
+            proposals.par_iter_mut().enumerate().for_each(|(i, found)| job.propose(first + i, found));
         } else {
             for (i, found) in proposals.iter_mut().enumerate() {
-                job.propose(first + i, &mut scratch, found);
+                job.propose(first + i, found);
             }
         }
         for found in proposals {
             let degree = view.incidences.len();
             for (&(record, to), rows) in found.moves.iter().zip(found.rows.chunks_exact(degree)) {
-                task.moves += usize::from(apply(view, &mut working, task, record as usize, to, rows, threshold));
+                let record = record as usize;
+                let from = task.codes.column().code(record);
+                let moved = if view.coarsened {
+                    working.shift_if_better::<true>(rows, from, to, threshold)
+                } else {
+                    working.shift_if_better::<false>(rows, from, to, threshold)
+                };
+                if moved {
+                    set(&mut task.codes, record, to);
+                    task.moves += 1;
+                }
             }
         }
     }
@@ -92,19 +105,76 @@ pub(super) fn visit(
 
 /// The copies of the residuals, a row of the attribute's values for each joint value of the others.
 struct Working {
-    /// In fixed point, as the marginals have them.
+    /// In fixed point, as the marginals have them; of the codes in one bucket, the first has it.
     exact: Vec<i32>,
     /// Times weights, rounded.
     lanes: Vec<i16>,
-    /// 16-bit units of one fixed-point unit in each incidence.
-    units: Vec<f32>,
+    /// What to do with them, incidence by incidence.
+    terms: Vec<Term>,
     /// What a sum must exceed the smallest by to be worth a proposal, in 16-bit units.
     gap: i32,
+}
+
+/// An incidence as moves need it.
+struct Term {
+    weight: f64,
+    /// Fixed-point units of a record.
+    one: i32,
+    /// 16-bit units of one fixed-point unit.
+    unit: f32,
+    buckets: Option<Buckets>,
+}
+
+/// A coarsening of the attribute's codes.
+struct Buckets {
+    /// The bucket of each code.
+    of: Arc<[u32]>,
+    /// The codes in order of their buckets, and where each bucket starts among them.
+    codes: Vec<u32>,
+    starts: Vec<usize>,
+}
+
+impl Buckets {
+    fn new(of: &Arc<[u32]>, size: u32) -> Self {
+        let mut codes: Vec<u32> = (0u32..).zip(&**of).map(|(code, _)| code).collect();
+        codes.sort_by_key(|&code| of[code as usize]);
+        let starts = (0..=size).map(|bucket| codes.partition_point(|&code| of[code as usize] < bucket)).collect();
+        Self { of: Arc::clone(of), codes, starts }
+    }
+
+    /// The codes in the bucket of `code`.
+    #[inline]
+    fn like(&self, code: u32) -> &[u32] {
+        let bucket = self.of[code as usize] as usize;
+        &self.codes[self.starts[bucket]..self.starts[bucket + 1]]
+    }
+}
+
+impl Term {
+    fn new(incidence: &Incidence, marginal: &Marginal, unit: f32) -> Self {
+        let axis = &marginal.axes[incidence.axis];
+        let buckets = axis.map.as_ref().map(|map| Buckets::new(map, axis.size));
+        Self { weight: marginal.weight, one: marginal.one, unit, buckets }
+    }
+
+    /// Where in a row the exact residuals of two codes are, if they differ. Buckets are looked at only if `COARSE`.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "moves spend their time here")]
+    fn places<const COARSE: bool>(&self, from: u32, to: u32) -> Option<[u32; 2]> {
+        match &self.buckets {
+            _ if !COARSE => Some([from, to]),
+            None => Some([from, to]),
+            Some(buckets) if buckets.of[from as usize] == buckets.of[to as usize] => None,
+            Some(buckets) => Some([buckets.like(from)[0], buckets.like(to)[0]]),
+        }
+    }
 }
 
 impl Working {
     fn new(view: &View, marginals: &[Marginal], threshold: f64) -> Self {
         let units = units(marginals);
+        let triples = view.incidences.iter().zip(marginals).zip(&units);
+        let terms: Vec<Term> = triples.map(|((i, marginal), &unit)| Term::new(i, marginal, unit)).collect();
         let mut exact = vec![0; view.length];
         let mut lanes = vec![i16::MAX; view.length];
         let row = view.row();
@@ -124,53 +194,73 @@ impl Working {
         }
         #[expect(clippy::cast_possible_truncation, reason = "clamped")]
         let in_units = |weight: f64| (threshold * weight).clamp(0.0, f64::from(LIMIT)).round_ties_even() as i16;
-        let whole = marginals.iter().zip(&units).map(|(marginal, &unit)| f64::from(unit) * f64::from(marginal.one));
-        let whole: Vec<f64> = whole.collect();
+        let whole = |term: &Term| f64::from(term.unit) * f64::from(term.one);
         if let Some(first) = view.penalty {
             for (from, lanes) in (0u32..).zip(lanes[first..].chunks_exact_mut(row)) {
                 for (to, lane) in (0u32..).zip(&mut lanes[..view.cardinality]) {
                     let changes =
-                        view.incidences.iter().zip(marginals).zip(&whole).filter(|((incidence, marginal), _)| {
-                            let axis = &marginal.axes[incidence.axis];
-                            axis.bucket(from) != axis.bucket(to)
-                        });
-                    *lane = in_units(changes.map(|(_, weight)| weight).sum());
+                        terms.iter().filter(|term| term.places::<true>(from, to).is_some_and(|[a, b]| a != b));
+                    *lane = in_units(changes.map(whole).sum());
                 }
             }
         }
-        let gap = if view.coarsened { 0 } else { in_units(whole.iter().sum()).into() };
-        Self { exact, lanes, units, gap }
+        let gap = if view.coarsened { 0 } else { in_units(terms.iter().map(whole).sum()).into() };
+        Self { exact, lanes, terms, gap }
     }
 
     /// Give the marginals their residuals back.
     fn write_back(&self, view: &View, marginals: &mut [Marginal]) {
         let row = view.row();
-        for (incidence, marginal) in view.incidences.iter().zip(marginals) {
+        for ((incidence, marginal), term) in view.incidences.iter().zip(marginals).zip(&self.terms) {
             let stride = marginal.strides[incidence.axis];
             for (r, exact) in self.exact[incidence.first..].chunks_exact(row).take(incidence.rows).enumerate() {
                 let first = first_cell(marginal, incidence.axis, r);
-                let cells = &mut marginal.residual[first..];
-                let exact = &exact[..view.cardinality];
-                match &marginal.axes[incidence.axis].map {
-                    None => cells.iter_mut().step_by(stride).zip(exact).for_each(|(to, &from)| *to = from),
-                    Some(map) => exact.iter().zip(&**map).for_each(|(&from, &b)| cells[b as usize * stride] = from),
+                let cells = marginal.residual[first..].iter_mut().step_by(stride);
+                match &term.buckets {
+                    None => cells.zip(&exact[..view.cardinality]).for_each(|(to, &from)| *to = from),
+                    Some(buckets) => {
+                        for (to, codes) in cells.zip(buckets.starts.windows(2)) {
+                            if let Some(&code) = buckets.codes[codes[0]..codes[1]].first() {
+                                *to = exact[code as usize];
+                            }
+                        }
+                    }
                 }
             }
         }
     }
 
-    /// Change the residual of `code`'s cell, in the row at `start`, by `change`; lanes in one bucket share a cell.
+    /// Move a record with these rows from one code to another, if the loss truly falls; whether it did.
     #[inline]
-    fn change(&mut self, start: usize, code: u32, change: i32, unit: f32, map: Option<&[u32]>) {
-        let at = start + code as usize;
-        let residual = self.exact[at] + change;
-        let lane = quantise(residual, unit);
-        match map {
-            None => (self.exact[at], self.lanes[at]) = (residual, lane),
-            Some(map) => {
-                let bucket = map[code as usize];
-                for (other, _) in map.iter().enumerate().filter(|&(_, &b)| b == bucket) {
-                    (self.exact[start + other], self.lanes[start + other]) = (residual, lane);
+    fn shift_if_better<const COARSE: bool>(&mut self, rows: &[u32], from: u32, to: u32, threshold: f64) -> bool {
+        let (mut gain, mut cost) = (0.0, 0.0);
+        for (term, &start) in self.terms.iter().zip(rows) {
+            if let Some(places) = term.places::<COARSE>(from, to) {
+                let [old, new] = places.map(|place| f64::from(self.exact[(start + place) as usize]));
+                gain += term.weight * (old - new);
+                cost += term.weight * f64::from(term.one);
+            }
+        }
+        let better = gain > threshold * cost;
+        if better {
+            self.shift::<COARSE>(rows, from, to);
+        }
+        better
+    }
+
+    #[inline]
+    fn shift<const COARSE: bool>(&mut self, rows: &[u32], from: u32, to: u32) {
+        for (term, &start) in self.terms.iter().zip(rows) {
+            let Some(places) = term.places::<COARSE>(from, to) else { continue };
+            for ((place, code), change) in places.into_iter().zip([from, to]).zip([-term.one, term.one]) {
+                let residual = &mut self.exact[(start + place) as usize];
+                *residual += change;
+                let lane = quantise(*residual, term.unit);
+                match &term.buckets {
+                    None => self.lanes[(start + code) as usize] = lane,
+                    Some(buckets) => {
+                        buckets.like(code).iter().for_each(|other| self.lanes[(start + other) as usize] = lane);
+                    }
                 }
             }
         }
@@ -216,57 +306,97 @@ struct Job<'a> {
     key: u64,
 }
 
-/// What a thread reuses between blocks.
-#[derive(Default)]
-struct Scratch {
-    /// Where the rows of each record start, incidence by incidence.
-    rows: Vec<[u32; BLOCK]>,
-}
-
-/// Moves to try: record and value, and where the record's rows start in the working copy.
+/// Moves to try in one block.
 #[derive(Default)]
 struct Proposals {
+    /// Record and value.
     moves: Vec<(u32, u32)>,
+    /// Where the rows of each of them start in the working copy.
     rows: Vec<u32>,
+    /// The same for all records of the block, incidence by incidence.
+    scratch: Vec<[u32; BLOCK]>,
+}
+
+impl Proposals {
+    #[inline]
+    fn add(&mut self, record: usize, k: usize, to: usize, degree: usize) {
+        #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^31 records, and a cardinality")]
+        self.moves.push((record as u32, to as u32));
+        self.rows.extend(self.scratch[..degree].iter().map(|rows| rows[k]));
+    }
 }
 
 impl Job<'_> {
-    fn propose(&self, block: usize, scratch: &mut Scratch, found: &mut Proposals) {
+    fn propose(&self, block: usize, found: &mut Proposals) {
         found.moves.clear();
         found.rows.clear();
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the feature the function is compiled for was just detected.
-            return unsafe { propose_avx2(self, block, scratch, found) };
+            return unsafe { propose_avx2(self, block, found) };
         }
-        self.propose_with::<[i16; LANES]>(block, scratch, found);
+        self.propose_with::<[i16; 4], [i16; 8], [i16; LANES]>(block, found);
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
-    fn propose_with<L: Lanes>(&self, block: usize, scratch: &mut Scratch, found: &mut Proposals) {
-        match self.view.width / LANES {
-            1 => self.propose_by::<L, 1>(block, scratch, found),
-            2 => self.propose_by::<L, 2>(block, scratch, found),
-            3 => self.propose_by::<L, 3>(block, scratch, found),
-            4 => self.propose_by::<L, 4>(block, scratch, found),
-            5 => self.propose_by::<L, 5>(block, scratch, found),
-            6 => self.propose_by::<L, 6>(block, scratch, found),
-            7 => self.propose_by::<L, 7>(block, scratch, found),
-            8 => self.propose_by::<L, 8>(block, scratch, found),
+    fn propose_with<L4: Lanes, L8: Lanes, L16: Lanes>(&self, block: usize, found: &mut Proposals) {
+        let vectors = self.view.width / LANES;
+        match vectors {
+            _ if self.view.width == L4::COUNT => self.propose_short::<L4>(block, found),
+            _ if self.view.width == L8::COUNT => self.propose_short::<L8>(block, found),
+            1 => self.propose_short::<L16>(block, found),
+            2 => self.propose_long::<L16, 2>(block, found),
+            3 => self.propose_long::<L16, 3>(block, found),
+            4 => self.propose_long::<L16, 4>(block, found),
+            5 => self.propose_long::<L16, 5>(block, found),
+            6 => self.propose_long::<L16, 6>(block, found),
+            7 => self.propose_long::<L16, 7>(block, found),
+            8 => self.propose_long::<L16, 8>(block, found),
             _ => unreachable!("rows of one to eight vectors, or pieces of them"),
         }
     }
 
+    /// Proposals where a row is one vector: all values of some records are summed side by side in registers.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
-    fn propose_by<L: Lanes, const VECTORS: usize>(&self, block: usize, scratch: &mut Scratch, found: &mut Proposals) {
+    fn propose_short<L: Lanes>(&self, block: usize, found: &mut Proposals) {
         let start = block * BLOCK;
         let length = BLOCK.min(self.codes.len() - start);
-        let own = self.find_rows(start, length, scratch);
+        let own = self.find_rows(start, length, &mut found.scratch);
+        let lanes = &self.working.lanes[..];
+        let floor = if self.view.may_skip { 0 } else { i32::MIN };
+        for first in (0..length).step_by(ABREAST) {
+            let mut sums = [L::ZERO; ABREAST];
+            for rows in &found.scratch {
+                for (sum, &row) in sums.iter_mut().zip(&rows[first..first + ABREAST]) {
+                    *sum = sum.saturating_add(L::load(&lanes[row as usize..]));
+                }
+            }
+            for (k, sums) in (first..length).zip(sums) {
+                let sums = sums.array();
+                let sums = sums.as_ref();
+                let current = i32::from(sums[own[k] as usize]);
+                let smallest = sums.iter().fold(i16::MAX, |least, &sum| least.min(sum));
+                if current > floor && i32::from(smallest) < current - self.working.gap {
+                    // Lanes without a value hold the largest number, and are never the smallest below the current one.
+                    let to = Ties::new(self.key, start + k, 1).lane(&[sums], smallest);
+                    found.add(start + k, k, to, self.view.incidences.len());
+                }
+            }
+        }
+    }
+
+    /// Proposals where rows are longer: the current value is looked at first, which rules many records out.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
+    fn propose_long<L: Lanes, const VECTORS: usize>(&self, block: usize, found: &mut Proposals) {
+        let start = block * BLOCK;
+        let length = BLOCK.min(self.codes.len() - start);
+        let own = self.find_rows(start, length, &mut found.scratch);
         let lanes = &self.working.lanes[..];
         let mut current = [0i32; BLOCK];
-        for rows in &scratch.rows {
+        for rows in &found.scratch {
             for ((sum, &row), &code) in current.iter_mut().zip(rows).zip(&own) {
                 *sum += i32::from(lanes[(row + code) as usize]);
             }
@@ -280,11 +410,8 @@ impl Job<'_> {
         }
         for &k in &candidates[..count] {
             let k = usize::from(k % 128);
-            let record = start + k;
-            if let Some(to) = self.best::<L, VECTORS>(&scratch.rows, k, current[k], record) {
-                #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^31 records")]
-                found.moves.push((record as u32, to));
-                found.rows.extend(scratch.rows[..self.view.incidences.len()].iter().map(|rows| rows[k]));
+            if let Some(to) = self.best::<L, VECTORS>(&found.scratch, k, current[k], start + k) {
+                found.add(start + k, k, to, self.view.incidences.len());
             }
         }
     }
@@ -292,22 +419,22 @@ impl Job<'_> {
     /// Fill the rows of a block, and return its codes.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
-    fn find_rows(&self, start: usize, length: usize, scratch: &mut Scratch) -> [u32; BLOCK] {
+    fn find_rows(&self, start: usize, length: usize, scratch: &mut Vec<[u32; BLOCK]>) -> [u32; BLOCK] {
         let mut own = [0u32; BLOCK];
         Offsets::Factor(1).add(self.codes, start, &mut own[..length]);
-        scratch.rows.clear();
+        scratch.clear();
         #[expect(clippy::cast_possible_truncation, reason = "working copies have fewer than 2^32 lanes")]
         for incidence in &self.view.incidences {
             let mut rows = [incidence.first as u32; BLOCK];
             for (attribute, offsets) in &incidence.others {
                 offsets.add(self.columns[*attribute].column(), start, &mut rows[..length]);
             }
-            scratch.rows.push(rows);
+            scratch.push(rows);
         }
         if let Some(first) = self.view.penalty {
             #[expect(clippy::cast_possible_truncation, reason = "working copies have fewer than 2^32 lanes")]
             let (first, row) = (first as u32, self.view.row() as u32);
-            scratch.rows.push(own.map(|code| first + code * row));
+            scratch.push(own.map(|code| first + code * row));
         }
         own
     }
@@ -321,7 +448,7 @@ impl Job<'_> {
         k: usize,
         current: i32,
         record: usize,
-    ) -> Option<u32> {
+    ) -> Option<usize> {
         let ties = Ties::new(self.key, record, self.view.pieces);
         let mut best = None;
         let mut least = current - self.working.gap;
@@ -330,28 +457,26 @@ impl Job<'_> {
             let mut sums = [L::ZERO; VECTORS];
             for rows in rows {
                 let first = rows[k] as usize + piece;
-                let (row, _) = self.working.lanes[first..first + VECTORS * LANES].as_chunks::<LANES>();
+                let row = self.working.lanes[first..first + VECTORS * LANES].chunks_exact(LANES);
                 for (sum, lanes) in sums.iter_mut().zip(row) {
                     *sum = sum.saturating_add(L::load(lanes));
                 }
             }
             let smallest = sums.iter().fold(L::MAX, |least, &sum| least.min(sum)).array();
-            let smallest = smallest.into_iter().fold(i16::MAX, i16::min);
+            let smallest = smallest.as_ref().iter().fold(i16::MAX, |least, &sum| least.min(sum));
             if i32::from(smallest) < least {
                 least = smallest.into();
-                #[expect(clippy::cast_possible_truncation, reason = "below a cardinality")]
-                let value = (piece + ties.lane(&sums.map(L::array), smallest)) as u32;
-                best = Some(value);
+                best = Some(piece + ties.lane(&sums.map(L::array), smallest));
             }
         }
-        best.filter(|&value| (value as usize) < self.view.cardinality)
+        best.filter(|&to| to < self.view.cardinality)
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn propose_avx2(job: &Job<'_>, block: usize, scratch: &mut Scratch, found: &mut Proposals) {
-    job.propose_with::<avx2::Register>(block, scratch, found);
+fn propose_avx2(job: &Job<'_>, block: usize, found: &mut Proposals) {
+    job.propose_with::<avx2::Four, avx2::Eight, avx2::Sixteen>(block, found);
 }
 
 /// Which of several equally good values is taken: a different order for every record, so that none is favoured.
@@ -382,11 +507,14 @@ impl Ties {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
     #[expect(clippy::cast_possible_truncation, reason = "at most 128 lanes")]
-    fn lane<const VECTORS: usize>(self, sums: &[[i16; LANES]; VECTORS], wanted: i16) -> usize {
+    fn lane<A: AsRef<[i16]>>(self, sums: &[A], wanted: i16) -> usize {
         let mut first = u16::MAX;
-        for (lane, &sum) in sums.as_flattened().iter().enumerate() {
-            let rank = lane as u16 ^ self.flip;
-            first = first.min(if sum == wanted { rank } else { u16::MAX });
+        for (vector, sums) in sums.iter().enumerate() {
+            let sums = sums.as_ref();
+            for (lane, &sum) in sums.iter().enumerate() {
+                let rank = (vector * sums.len() + lane) as u16 ^ self.flip;
+                first = first.min(if sum == wanted { rank } else { u16::MAX });
+            }
         }
         (first ^ self.flip).into()
     }
@@ -398,43 +526,6 @@ impl Ties {
         let piece = (value / width + self.pieces - self.rotation) % self.pieces;
         (piece, (value % width) as u16 ^ self.flip)
     }
-}
-
-/// Move `record` to the value `to` if the loss truly falls; whether it did.
-fn apply(
-    view: &View,
-    working: &mut Working,
-    task: &mut Task,
-    record: usize,
-    to: u32,
-    rows: &[u32],
-    threshold: f64,
-) -> bool {
-    let from = task.codes.column().code(record);
-    let (mut gain, mut cost) = (0.0, 0.0);
-    for ((incidence, marginal), &start) in view.incidences.iter().zip(&task.marginals).zip(rows) {
-        let axis = &marginal.axes[incidence.axis];
-        if axis.bucket(from) != axis.bucket(to) {
-            let [old, new] = [from, to].map(|code| i64::from(working.exact[(start + code) as usize]));
-            #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
-            let difference = (old - new) as f64;
-            gain += marginal.weight * difference;
-            cost += marginal.weight * f64::from(marginal.one);
-        }
-    }
-    if gain <= threshold * cost {
-        return false;
-    }
-    for (i, ((incidence, marginal), &start)) in view.incidences.iter().zip(&task.marginals).zip(rows).enumerate() {
-        let axis = &marginal.axes[incidence.axis];
-        if axis.bucket(from) != axis.bucket(to) {
-            let unit = working.units[i];
-            working.change(start as usize, from, -marginal.one, unit, axis.map.as_deref());
-            working.change(start as usize, to, marginal.one, unit, axis.map.as_deref());
-        }
-    }
-    set(&mut task.codes, record, to);
-    true
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the type was chosen for the cardinality")]
