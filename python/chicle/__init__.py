@@ -19,7 +19,7 @@ from chicle.errors import (
 from chicle.generate import Descent, Gum, descend, gum, independent, mcf
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
-from chicle.mechanisms import Independent, PrivSyn
+from chicle.mechanisms import Independent, Prism, PrismOptions, PrivSyn
 from chicle.privacy import Budget, Ledger
 from chicle.records import Records
 from chicle.release import Release
@@ -43,6 +43,8 @@ __all__ = [
     "Measurement",
     "NotFittedError",
     "ParameterError",
+    "Prism",
+    "PrismOptions",
     "PrivSyn",
     "PrivacyError",
     "Records",

@@ -151,3 +151,18 @@ def indif(
     memory_limit: int,
     threads: int | None = None,
 ) -> npt.NDArray[np.int64]: ...
+def pack(
+    sizes: Sequence[int],
+    sigmas: npt.NDArray[np.float64],
+    fine: npt.NDArray[np.float64],
+    unmeasured: npt.NDArray[np.float64],
+    pairs: Sequence[tuple[Sequence[int], int]],
+    price: float,
+    max_order: int,
+    max_cells: int,
+    triple_bonus: float,
+    triple_error: float,
+    triple_weight: float,
+    seed: int,
+    threads: int | None = None,
+) -> list[tuple[list[int], int]]: ...

@@ -15,6 +15,8 @@ What the paper leaves open, and what is done here:
   has one sigma. It is set to the root mean square over the new cells, so that cells * sigma^2 is still the variance of
   the table's total, by which measurements are weighed against each other. The cells that were kept are then trusted
   too little rather than the rare one too much.
+- Neighbours of an *ordinal* attribute belong together: from the lowest value on they are merged until their sum stands
+  out, theta * sigma * sqrt(m) for m of them; none vanishes, and a group stays an interval.
 - The noisy counts of vanished values are dropped, as published, so the totals of the new 1-ways may lose about
   theta * sigma each. Estimate the number of records from the original 1-ways.
 
@@ -24,7 +26,7 @@ Cost: O(values), and for encoding and decoding one look-up for each record and a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -39,7 +41,14 @@ from chicle.records import Codes, Records, code_dtype
 __all__ = ["Compression", "compress"]
 
 
-def compress(one_ways: Sequence[Measurement], domain: Mapping[str, int], *, theta: float = 3.0) -> Compression:
+def compress(
+    one_ways: Sequence[Measurement],
+    domain: Mapping[str, int],
+    *,
+    theta: float = 3.0,
+    ordinal: Collection[str] = (),
+    vanish: bool = True,
+) -> Compression:
     """Merge the values of low count of every attribute, by released 1-ways.
 
     Parameters
@@ -50,6 +59,10 @@ def compress(one_ways: Sequence[Measurement], domain: Mapping[str, int], *, thet
         The attributes.
     theta
         How many sigmas a noisy count must reach for its value to be kept; 0 keeps all that are not negative.
+    ordinal
+        Attributes whose values have an order: neighbours are merged.
+    vanish
+        Whether values that do not stand out even together vanish; else two and more of them become a rare value.
 
     Examples
     --------
@@ -66,7 +79,10 @@ def compress(one_ways: Sequence[Measurement], domain: Mapping[str, int], *, thet
     domain = domain if isinstance(domain, Domain) else Domain(domain)
     if not 0 <= theta < math.inf:
         raise ParameterError(f"theta must be finite and at least 0, not {theta!r}")
-    changes = {name: _change(one_way, theta) for name, one_way in best_one_ways(one_ways, domain).items()}
+    changes = {
+        name: _merge_neighbours(one_way, theta) if name in ordinal else _merge_rare(one_way, theta, vanish=vanish)
+        for name, one_way in best_one_ways(one_ways, domain).items()
+    }
     return Compression(domain, changes)
 
 
@@ -76,14 +92,10 @@ class _Change:
 
     one_way: Measurement
     """The released counts of the new values."""
-    codes: Codes | None
+    codes: Codes | None = None
     """For each old value its new one; ``None`` where nothing changes."""
-    kept: npt.NDArray[np.int64]
-    """The old values of the new ones, but for the rare one, which is last."""
-    merged: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """The old values that became the rare one."""
     shares: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    """How much of the rare value belongs to each of them."""
+    """For each old value, which part of its new one is decoded to it."""
 
 
 class Compression:
@@ -101,7 +113,7 @@ class Compression:
 
     @property
     def domain(self) -> Domain:
-        """The attributes with fewer values: the kept ones in their old order, then the rare one if there is any."""
+        """The attributes with fewer values, in their old order; a rare value comes last."""
         return self._domain
 
     @property
@@ -148,34 +160,62 @@ class Compression:
         return f"Compression of {self._original!r} to {self._domain!r}"
 
 
-def _change(one_way: Measurement, theta: float) -> _Change:
-    values, sigma = one_way.values, one_way.sigma
-    threshold = theta * sigma
+def _merge_rare(one_way: Measurement, theta: float, *, vanish: bool) -> _Change:
+    values, threshold = one_way.values, theta * one_way.sigma
     low = values < threshold
-    if not low.any():
-        return _Change(one_way, None, np.arange(values.size))
+    if not low.any() or (not vanish and low.sum() == 1):
+        return _Change(one_way)
     kept, merged = np.flatnonzero(~low), np.flatnonzero(low)
     rare = values[merged].sum()
-    if rare <= threshold:
+    if vanish and rare <= threshold:
         if not kept.size:
             kept = np.array([values.argmax()])
         codes = np.full(values.size, np.searchsorted(kept, kept[values[kept].argmax()]))
         codes[kept] = np.arange(kept.size)
-        new = replace(one_way, values=values[kept])
-        return _Change(new, codes.astype(code_dtype(kept.size)), kept)
-    cells = kept.size + 1
+        shares = np.zeros(values.size)
+        shares[kept] = 1.0
+        return _Change(replace(one_way, values=values[kept]), codes.astype(code_dtype(kept.size)), shares)
     codes = np.full(values.size, kept.size)
     codes[kept] = np.arange(kept.size)
-    new = replace(one_way, values=np.append(values[kept], rare), sigma=sigma * math.sqrt(values.size / cells))
-    shares = onto_simplex(values[merged], float(rare))
-    return _Change(new, codes.astype(code_dtype(cells)), kept, merged, shares / shares.sum())
+    return _merged(one_way, codes)
+
+
+def _merge_neighbours(one_way: Measurement, theta: float) -> _Change:
+    values, sigma = one_way.values, one_way.sigma
+    codes = np.empty(values.size, dtype=np.int64)
+    group, total, length = 0, 0.0, 0
+    for code, value in enumerate(values.tolist()):
+        codes[code] = group
+        total, length = total + value, length + 1
+        if total >= theta * sigma * math.sqrt(length):
+            group, total, length = group + 1, 0.0, 0
+    # What is left over at the end joins the last group.
+    codes = np.minimum(codes, max(group - 1, 0))
+    return _Change(one_way) if codes[-1] == values.size - 1 else _merged(one_way, codes)
+
+
+def _merged(one_way: Measurement, codes: npt.NDArray[np.int64]) -> _Change:
+    """Return the change that gives each old value the new one in `codes`."""
+    values, cells = one_way.values, int(codes.max()) + 1
+    sums = np.bincount(codes, weights=values, minlength=cells)
+    shares = np.empty(values.size)
+    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes, minlength=cells))[:-1])
+    for total, group in zip(sums, members, strict=True):
+        weights = onto_simplex(values[group], max(float(total), 1.0))
+        shares[group] = weights / weights.sum()
+    sigma = one_way.sigma * math.sqrt(values.size / cells)
+    new = replace(one_way, values=sums.astype(values.dtype), sigma=sigma)
+    return _Change(new, codes.astype(code_dtype(cells)), shares)
 
 
 def _decode(codes: Codes, change: _Change, cardinality: int, rng: np.random.Generator) -> Codes:
-    back = np.append(change.kept, 0) if change.merged.size else change.kept
-    old = back.astype(code_dtype(cardinality))[codes]
-    if change.merged.size:
-        rows = np.flatnonzero(codes == change.kept.size)
-        split = np.repeat(change.merged, apportion(change.shares, rows.size, rng))
-        old[rows] = rng.permutation(split)
+    assert change.codes is not None  # noqa: S101 - the caller's case
+    members = np.bincount(change.codes[change.shares > 0])
+    back = np.zeros(members.size, dtype=code_dtype(cardinality))
+    back[change.codes[change.shares > 0]] = np.flatnonzero(change.shares > 0)
+    old = back[codes]
+    for code in np.flatnonzero(members > 1):
+        rows = np.flatnonzero(codes == code)
+        group = np.flatnonzero((change.codes == code) & (change.shares > 0))
+        old[rows] = rng.permutation(np.repeat(group, apportion(change.shares[group], rows.size, rng)))
     return old

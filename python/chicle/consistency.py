@@ -151,6 +151,8 @@ def _check_parameters(
 def _values(measurement: Measurement, domain: Domain) -> npt.NDArray[np.float64]:
     shape = domain.shape(measurement.clique)
     values = np.asarray(measurement.values)
+    if measurement.coarsening:
+        raise DomainError(f"the measurement of {measurement.clique!r} is in buckets; only descent takes those")
     if values.shape != shape:
         raise DomainError(
             f"the measurement of {measurement.clique!r} has values of shape {values.shape}; the domain says {shape}"

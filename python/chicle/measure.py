@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from chicle.domain import Clique
+from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, PrivacyError
 from chicle.marginals import MEMORY_LIMIT, count
 from chicle.privacy.budget import real
 from chicle.privacy.ledger import GaussianEvent, Ledger
 from chicle.privacy.mechanisms import release_gaussian
-from chicle.records import Records
+from chicle.records import Records, code_dtype
 
-__all__ = ["Measurement", "best_one_ways", "estimate_total", "measure"]
+__all__ = ["Coarsening", "Measurement", "best_one_ways", "check_coarsening", "estimate_total", "measure"]
+
+Coarsening: TypeAlias = Mapping[str, npt.ArrayLike]
+"""Attributes seen in buckets: for each of them the bucket of each of its codes, from 0 on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,18 +38,25 @@ class Measurement:
         Standard deviation of the noise on each cell, before rounding.
     private
         False if the noise came from a test's seed: then it protects nobody, and the values must not be published.
+    coarsening
+        Attributes of the clique that were counted in buckets; their axes have a cell for each bucket.
     """
 
     clique: Clique
     values: npt.NDArray[np.int64] | npt.NDArray[np.float64]
     sigma: float
     private: bool = True
+    coarsening: Coarsening = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values).view()
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "clique", tuple(self.clique))
+        object.__setattr__(self, "coarsening", MappingProxyType(dict(self.coarsening)))
+
+    def __reduce__(self) -> tuple[type[Measurement], tuple[object, ...]]:
+        return type(self), (self.clique, self.values, self.sigma, self.private, dict(self.coarsening))
 
 
 def measure(
@@ -54,13 +66,15 @@ def measure(
     ledger: Ledger,
     *,
     purpose: str = "marginal",
+    coarsening: Sequence[Coarsening] | None = None,
     threads: int | None = None,
     memory_limit: int = MEMORY_LIMIT,
 ) -> list[Measurement]:
     """Release the marginals of cliques with exactly rounded Gaussian noise; each costs ``k^2 / (2 sigma^2)`` of rho.
 
     Neighbours: add or remove one person, who has at most ``k = records.max_records_per_person`` rows.
-    Sensitivity: those rows may share one cell, so the counts of a clique move by at most k in L2 (not sqrt k).
+    Sensitivity: those rows may share one cell, so the counts of a clique move by at most k in L2 (not sqrt k), at any
+    resolution: buckets are public, and every row is in one cell.
 
     All cliques are paid for together or not at all; if anything fails before noise is drawn, nothing is spent.
 
@@ -76,6 +90,8 @@ def measure(
         What pays.
     purpose
         What the ledger calls these releases.
+    coarsening
+        For each clique, which of its attributes to count in buckets. The buckets must be public.
     threads, memory_limit
         As for `chicle.count`.
     """
@@ -87,23 +103,73 @@ def measure(
     each = [real("sigma", sigma) for sigma in (np.atleast_1d(sigmas) if np.ndim(sigmas) else [sigmas] * len(named))]
     if len(each) != len(named):
         raise PrivacyError(f"{len(named)} cliques need one sigma, or as many as there are cliques; got {len(each)}")
+    maps = [{}] * len(named) if coarsening is None else list(coarsening)
+    if len(maps) != len(named):
+        raise DomainError(f"coarsening needs an entry for each of the {len(named)} cliques, not {len(maps)}")
+    buckets = [check_coarsening(clique, coarse, records.domain) for clique, coarse in zip(named, maps, strict=True)]
+    seen, counted = _in_buckets(records, named, buckets)
     events = [
         GaussianEvent(
             purpose=purpose,
             clique=clique,
             l2_sensitivity=records.max_records_per_person,
             sigma=sigma,
-            values=records.domain.cells(clique),
+            values=seen.domain.cells(cells),
         )
-        for clique, sigma in zip(named, each, strict=True)
+        for clique, cells, sigma in zip(named, counted, each, strict=True)
     ]
     ledger.check(events)
-    marginals = count(records, named, threads, memory_limit=memory_limit)
+    marginals = count(seen, counted, threads, memory_limit=memory_limit)
     noisy = release_gaussian(marginals, events, ledger)
     return [
-        Measurement(clique, values, sigma, ledger.private)
-        for clique, values, sigma in zip(named, noisy, each, strict=True)
+        Measurement(clique, values, sigma, ledger.private, coarse)
+        for clique, values, sigma, coarse in zip(named, noisy, each, buckets, strict=True)
     ]
+
+
+def check_coarsening(clique: Clique, coarsening: Coarsening, domain: Domain) -> dict[str, npt.NDArray[np.uint32]]:
+    """Return the buckets of each code as arrays; what does not fit the clique and the domain is refused by name."""
+    checked = {}
+    for name, given in coarsening.items():
+        if name not in clique:
+            raise DomainError(f"coarsening of {name!r}: the measurement of {clique!r} has no such attribute")
+        buckets = np.asarray(given)
+        if buckets.dtype.kind not in "iu" or buckets.shape != (domain[name],) or buckets.min() < 0:
+            raise DomainError(
+                f"coarsening of {name!r} must have one bucket, an integer from 0 on, for each of its "
+                f"{domain[name]} codes"
+            )
+        if buckets.max() >= 2**32:
+            raise DomainError(f"coarsening of {name!r} has a bucket of 2^32 or more; number buckets from 0 on")
+        checked[name] = np.ascontiguousarray(buckets, dtype=np.uint32)
+    return checked
+
+
+def _in_buckets(
+    records: Records, cliques: Sequence[Clique], coarsening: Sequence[Mapping[str, npt.NDArray[np.uint32]]]
+) -> tuple[Records, list[Clique]]:
+    """Return records with a column for each attribute as some clique sees it, and the cliques in these columns."""
+    if not any(coarsening):
+        return records, list(cliques)
+    columns = {name: records[name] for name in records}
+    domain = dict(records.domain)
+    made: dict[tuple[str, bytes], str] = {}
+    for coarse in coarsening:
+        for name, buckets in coarse.items():
+            if (name, buckets.tobytes()) in made:
+                continue
+            size = int(buckets.max()) + 1
+            column = f"{name} in {size} buckets"
+            while column in domain:
+                column += "'"
+            made[name, buckets.tobytes()] = column
+            columns[column] = buckets.astype(code_dtype(size))[records[name]]
+            domain[column] = size
+    seen = [
+        tuple(made[name, coarse[name].tobytes()] if name in coarse else name for name in clique)
+        for clique, coarse in zip(cliques, coarsening, strict=True)
+    ]
+    return Records(columns, domain, max_records_per_person=records.max_records_per_person), seen
 
 
 def estimate_total(measurements: Sequence[Measurement]) -> int:
@@ -122,7 +188,7 @@ def best_one_ways(measurements: Sequence[Measurement], domain: Mapping[str, int]
     """Return the most precise measurement of each single attribute, in domain order, once it fits the domain."""
     best: dict[str, Measurement] = {}
     for measurement in measurements:
-        if len(measurement.clique) == 1:
+        if len(measurement.clique) == 1 and not measurement.coarsening:
             (name,) = measurement.clique
             if name not in best or measurement.sigma < best[name].sigma:
                 best[name] = measurement

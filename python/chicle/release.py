@@ -33,6 +33,8 @@ class Release:
         Everything that was released: noisy counts with their sigma.
     ledger
         What it cost.
+    notes
+        What a reader of the table should know.
     """
 
     schema: Schema
@@ -40,6 +42,7 @@ class Release:
     ledger: Ledger
     generator: Generator = field(repr=False)
     kind: str = "records"
+    notes: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -55,4 +58,4 @@ class Release:
     def __repr__(self) -> str:
         cells = sum(measurement.values.size for measurement in self.measurements)
         kept = f"{len(self.measurements)} measurements of {cells:,} cells"
-        return f"Release of {kept} over {self.schema.domain!r}\n{self.ledger!r}"
+        return "\n".join([f"Release of {kept} over {self.schema.domain!r}", *self.notes, repr(self.ledger)])

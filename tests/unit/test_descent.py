@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,8 @@ def test_a_coarse_measurement_is_fitted_in_its_buckets() -> None:
     targets = [*exact(table, [("age",)]), Measurement(("age", "sex"), values, 1.0)]
     with pytest.raises(DomainError, match="'age'"):
         chicle.descend(targets, table.domain)
-    fitted = chicle.descend(targets, table.domain, coarsening=[None, {"age": decade}], seed=0, sweeps=20)
+    targets[1] = replace(targets[1], coarsening={"age": decade})
+    fitted = chicle.descend(targets, table.domain, seed=0, sweeps=20)
     got: npt.NDArray[Any] = np.zeros((10, 2), dtype=np.int64)
     np.add.at(got, (decade[fitted["age"]], fitted["sex"]), 1)
     # The two contradict each other on decades: the start follows the 1-way, the fit comes between.
@@ -160,6 +162,19 @@ def test_tiny_tables(n: int | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("coarsening", "rule"),
+    [
+        ({"b": [0, 0]}, "no such attribute"),
+        ({"a": [0]}, "one bucket"),
+        ({"a": [0, 2]}, r"bucket outside 0\.\.1"),
+    ],
+)
+def test_buckets_that_do_not_fit_are_refused(coarsening: dict[str, Any], rule: str) -> None:
+    with pytest.raises(DomainError, match=rule):
+        chicle.descend([Measurement(("a",), np.array([3, 4]), 1.0, coarsening=coarsening)], {"a": 2, "b": 2})
+
+
+@pytest.mark.parametrize(
     ("options", "kind", "rule"),
     [
         ({"start": "best"}, ParameterError, "start must be"),
@@ -168,10 +183,6 @@ def test_tiny_tables(n: int | None) -> None:
         ({"threshold": float("nan")}, ParameterError, "threshold"),
         ({"threads": 0}, ParameterError, "threads"),
         ({"memory_limit": 0}, ParameterError, "memory_limit"),
-        ({"coarsening": []}, ParameterError, "an entry for each of the 1 measurements"),
-        ({"coarsening": [{"b": [0, 0]}]}, DomainError, "no such attribute"),
-        ({"coarsening": [{"a": [0]}]}, DomainError, "one bucket"),
-        ({"coarsening": [{"a": [0, 2]}]}, DomainError, r"bucket outside 0\.\.1"),
         ({"start": Records({"a": [0]}, {"a": 3})}, DomainError, "same domain"),
         ({"start": Records({"a": [0]}, {"a": 2}), "n": 2}, ParameterError, "leave n out"),
     ],

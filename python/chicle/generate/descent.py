@@ -12,7 +12,7 @@ from chicle._checks import integer, memory_bytes, threads_or_all
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.generate import start as starts
-from chicle.generate.targets import Coarsening, check_size, check_targets
+from chicle.generate.targets import check_size, check_targets
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, estimate_total
 from chicle.records import Records
@@ -31,7 +31,6 @@ def descend(
     sweeps: int = 10,
     threshold: float = 1.0,
     tolerance: float = 0.03,
-    coarsening: Coarsening | None = None,
     seed: int | None = None,
     threads: int | None = None,
     memory_limit: int = MEMORY_LIMIT,
@@ -46,7 +45,8 @@ def descend(
     Parameters
     ----------
     measurements
-        Of cliques of any size. Fractional and negative values are fine, and exact counts too (with any equal sigma).
+        Of cliques of any size, at any resolution (`Measurement.coarsening`). Fractional and negative values are fine,
+        and exact counts too (with any equal sigma).
     domain
         The attributes.
     n
@@ -62,9 +62,6 @@ def descend(
         weighted squared error; lower values also take moves that raise it a little and mix faster.
     tolerance
         Stop once a sweep lowers the mean error by less than this share of it.
-    coarsening
-        For each measurement ``None``, or a mapping from some of its attributes to the bucket of each code: it then
-        has a cell for each bucket along that axis.
     seed
         Fixes the records.
     threads
@@ -92,7 +89,6 @@ def descend(
         n,
         start=start,
         threshold=threshold,
-        coarsening=coarsening,
         seed=seed,
         threads=threads,
         memory_limit=memory_limit,
@@ -112,7 +108,7 @@ class Descent:
 
     Parameters
     ----------
-    measurements, domain, n, start, threshold, coarsening, seed, threads, memory_limit
+    measurements, domain, n, start, threshold, seed, threads, memory_limit
         As for `descend`.
 
     Attributes
@@ -142,21 +138,18 @@ class Descent:
         *,
         start: Start | None = None,
         threshold: float = 1.0,
-        coarsening: Coarsening | None = None,
-        seed: int | None = None,
+            seed: int | None = None,
         threads: int | None = None,
         memory_limit: int = MEMORY_LIMIT,
     ) -> None:
         self._domain = domain if isinstance(domain, Domain) else Domain(domain)
         check_size(n)
-        if not (np.isfinite(threshold) and threshold >= 0):
-            raise ParameterError(f"threshold must be a number of at least 0, not {threshold!r}")
         memory_bytes(memory_limit)
-        self._threshold = float(threshold)
+        self._threshold = _check_threshold(threshold)
         seed = starts.check_seed(seed)
-        targets = check_targets(measurements, self._domain, coarsening)
+        targets = check_targets(measurements, self._domain)
         estimate = estimate_total(measurements)
-        first = self._start(measurements, n, start, coarsening=coarsening, seed=seed, threads=threads)
+        first = self._start(measurements, n, start, seed=seed, threads=threads)
         scale = len(first) / estimate if estimate > 0 and len(first) > 0 else 1.0
         used = [target for target in targets if target.clique]
         finest = min((target.sigma for target in used), default=1.0)
@@ -180,9 +173,10 @@ class Descent:
         self.trace: list[float] = [self._kernel.fit()[0]]
         self.moves: list[int] = []
 
-    def sweep(self) -> float:
-        """Visit every attribute of every record once; return the mean error then."""
-        self.moves.append(self._kernel.sweep(self._threshold))
+    def sweep(self, threshold: float | None = None) -> float:
+        """Visit every attribute of every record once, with another threshold if one is given; return the mean error."""
+        used = self._threshold if threshold is None else _check_threshold(threshold)
+        self.moves.append(self._kernel.sweep(used))
         self.trace.append(self._kernel.fit()[0])
         return self.trace[-1]
 
@@ -202,7 +196,6 @@ class Descent:
         n: int | None,
         start: Start | None,
         *,
-        coarsening: Coarsening | None,
         seed: int,
         threads: int | None,
     ) -> Records:
@@ -215,4 +208,10 @@ class Descent:
         if start not in (None, "independent", "tree"):
             raise ParameterError(f"start must be 'independent', 'tree' or Records, not {start!r}")
         draw = starts.independent if start == "independent" else starts.spanning_tree
-        return draw(measurements, self._domain, n, coarsening=coarsening, seed=seed, threads=threads)
+        return draw(measurements, self._domain, n, seed=seed, threads=threads)
+
+
+def _check_threshold(threshold: float) -> float:
+    if not (np.isfinite(threshold) and threshold >= 0):
+        raise ParameterError(f"threshold must be a number of at least 0, not {threshold!r}")
+    return float(threshold)

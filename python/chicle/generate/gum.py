@@ -291,6 +291,8 @@ def check_targets(
     checked = []
     for target in targets:
         clique, shape = domain.check(target.clique), domain.shape(target.clique)
+        if target.coarsening:
+            raise DomainError(f"target {clique!r} is in buckets; only descent takes those")
         if target.values.shape != shape:
             raise DomainError(f"target {clique!r} has shape {target.values.shape}; the domain says {shape}")
         if target.values.size * 8 > MEMORY_LIMIT or target.values.size >= 2**32:

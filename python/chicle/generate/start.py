@@ -11,7 +11,7 @@ import numpy.typing as npt
 from chicle import _core
 from chicle._checks import integer, threads_or_all
 from chicle.domain import Clique, Domain
-from chicle.generate.targets import Coarsening, Target, check_size, check_targets, margins, onto_simplex
+from chicle.generate.targets import Target, check_size, check_targets, margins, onto_simplex
 from chicle.measure import Measurement, estimate_total
 from chicle.records import Records
 
@@ -23,7 +23,6 @@ def independent(
     domain: Mapping[str, int],
     n: int | None = None,
     *,
-    coarsening: Coarsening | None = None,
     seed: int | None = None,
     threads: int | None = None,
 ) -> Records:
@@ -37,8 +36,6 @@ def independent(
         The attributes.
     n
         Number of records; by default the private estimate of it.
-    coarsening
-        As for `chicle.descend`.
     seed
         Fixes the draw.
     threads
@@ -53,7 +50,7 @@ def independent(
     >>> np.bincount(records["age"])
     array([6000,    0, 2000])
     """
-    domain, targets, size = _checked(measurements, domain, n, coarsening)
+    domain, targets, size = _checked(measurements, domain, n)
     return _draw(domain, _one_ways(targets, domain), {}, size, seed=seed, threads=threads)
 
 
@@ -62,7 +59,6 @@ def spanning_tree(
     domain: Mapping[str, int],
     n: int | None = None,
     *,
-    coarsening: Coarsening | None = None,
     seed: int | None = None,
     threads: int | None = None,
 ) -> Records:
@@ -73,7 +69,7 @@ def spanning_tree(
 
     Parameters
     ----------
-    measurements, domain, n, coarsening, seed, threads
+    measurements, domain, n, seed, threads
         As for `independent`.
 
     Examples
@@ -85,7 +81,7 @@ def spanning_tree(
     >>> np.bincount(2 * records["age"] + records["sex"])
     array([4000, 2000,    0,    0,    0, 2000])
     """
-    domain, targets, size = _checked(measurements, domain, n, coarsening)
+    domain, targets, size = _checked(measurements, domain, n)
     tables = {pair: _proper(table) for pair, table in margins(targets, domain, 2).items()}
     ones = _one_ways(targets, domain)
     laws: dict[str, tuple[str, npt.NDArray[np.float64]]] = {}
@@ -103,11 +99,11 @@ def check_seed(seed: int | None) -> int:
 
 
 def _checked(
-    measurements: Sequence[Measurement], domain: Mapping[str, int], n: int | None, coarsening: Coarsening | None
+    measurements: Sequence[Measurement], domain: Mapping[str, int], n: int | None
 ) -> tuple[Domain, list[Target], int]:
     domain = domain if isinstance(domain, Domain) else Domain(domain)
     check_size(n)
-    targets = check_targets(measurements, domain, coarsening)
+    targets = check_targets(measurements, domain)
     return domain, targets, estimate_total(measurements) if n is None else n
 
 

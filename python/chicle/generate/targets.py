@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -12,13 +12,10 @@ import numpy.typing as npt
 
 from chicle._checks import integer
 from chicle.domain import Clique, Domain
-from chicle.errors import DomainError, ParameterError
-from chicle.measure import Measurement
+from chicle.errors import DomainError
+from chicle.measure import Measurement, check_coarsening
 
-__all__ = ["Coarsening", "Target", "apportion", "check_size", "check_targets", "margins", "onto_simplex"]
-
-Coarsening: TypeAlias = Sequence[Mapping[str, npt.ArrayLike] | None]
-"""For each measurement, the attributes it sees in buckets: name to bucket of each code."""
+__all__ = ["Target", "apportion", "check_size", "check_targets", "margins", "onto_simplex"]
 
 MAX_VALUE = 1e15
 """Beyond this a value is no count of records."""
@@ -61,17 +58,12 @@ class Target:
         return float(self.sigma**2 * self.values.size / domain.cells(names))
 
 
-def check_targets(
-    measurements: Iterable[Measurement], domain: Domain, coarsening: Coarsening | None = None
-) -> list[Target]:
+def check_targets(measurements: Iterable[Measurement], domain: Domain) -> list[Target]:
     """Return measurements as targets; what does not fit the domain is refused by name."""
     given = list(measurements)
     if not given:
         raise DomainError("there are no measurements to make records from; give at least one")
-    maps: Coarsening = [None] * len(given) if coarsening is None else coarsening
-    if len(maps) != len(given):
-        raise ParameterError(f"coarsening needs an entry for each of the {len(given)} measurements, not {len(maps)}")
-    return [_check(measurement, domain, coarse or {}) for measurement, coarse in zip(given, maps, strict=True)]
+    return [_check(measurement, domain) for measurement in given]
 
 
 def check_size(n: int | None) -> None:
@@ -115,15 +107,13 @@ def apportion(expected: npt.NDArray[np.float64], total: int, rng: np.random.Gene
     return counts
 
 
-def _check(measurement: Measurement, domain: Domain, coarse: Mapping[str, npt.ArrayLike]) -> Target:
+def _check(measurement: Measurement, domain: Domain) -> Target:
     clique = domain.check(measurement.clique)
     values = np.asarray(measurement.values)
     if values.dtype.kind not in "iuf":
         raise DomainError(f"the measurement of {clique!r} has dtype {values.dtype}; its values are counts plus noise")
-    for name in coarse:
-        if name not in clique:
-            raise DomainError(f"coarsening of {name!r}: the measurement of {clique!r} has no such attribute")
-    maps = tuple(_buckets(name, coarse[name], domain[name]) if name in coarse else None for name in clique)
+    coarse = check_coarsening(clique, measurement.coarsening, domain)
+    maps = tuple(coarse.get(name) for name in clique)
     if values.ndim != len(clique):
         raise DomainError(f"the measurement of {clique!r} has {values.ndim} axes; it needs one for each attribute")
     for name, codes_of, size in zip(clique, maps, values.shape, strict=True):
@@ -143,17 +133,6 @@ def _check(measurement: Measurement, domain: Domain, coarse: Mapping[str, npt.Ar
             f"the measurement of {clique!r} has sigma {measurement.sigma!r}; it must be above 0 and finite"
         )
     return Target(clique, np.ascontiguousarray(values, dtype=np.float64), float(measurement.sigma), maps)
-
-
-def _buckets(name: str, given: npt.ArrayLike, cardinality: int) -> npt.NDArray[np.uint32]:
-    buckets = np.asarray(given)
-    if buckets.dtype.kind not in "iu" or buckets.shape != (cardinality,) or buckets.min() < 0:
-        raise DomainError(
-            f"coarsening of {name!r} must have one bucket, an integer from 0 on, for each of its {cardinality} codes"
-        )
-    if buckets.max() >= 2**32:
-        raise DomainError(f"coarsening of {name!r} has a bucket of 2^32 or more; number buckets from 0 on")
-    return np.ascontiguousarray(buckets, dtype=np.uint32)
 
 
 def _along(values: npt.NDArray[Any], axis: int, ndim: int) -> npt.NDArray[Any]:

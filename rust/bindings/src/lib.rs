@@ -14,6 +14,7 @@ mod enter;
 mod errors;
 mod gum;
 mod noise;
+mod pack;
 mod select;
 mod start;
 
@@ -36,5 +37,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(census::census, module)?)?;
     module.add("INDIF_UNITS", chicle_core::select::UNITS)?;
     module.add_function(wrap_pyfunction!(select::indif, module)?)?;
+    module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
     Ok(())
 }

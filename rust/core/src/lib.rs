@@ -17,6 +17,7 @@ pub mod error;
 pub mod gum;
 pub mod layout;
 pub mod noise;
+pub mod pack;
 pub mod parallel;
 pub mod random;
 pub mod select;

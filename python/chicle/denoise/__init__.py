@@ -1,0 +1,7 @@
+"""What noisy tables tell each other, before records are made from them. Free: nothing here sees private data."""
+
+from chicle.denoise.absorb import absorb
+from chicle.denoise.low_rank import low_rank
+from chicle.denoise.shrink import shrink
+
+__all__ = ["absorb", "low_rank", "shrink"]
