@@ -5,7 +5,7 @@ from R, and noise of standard deviation s on each cell, with ``q = sqrt(2 / pi)`
 
 - the true table itself is a sample: its distance from what made it is about ``N_l = sum min(q sqrt(m), 2 m)`` at level l;
 - not measuring leaves ``sqrt(E^2 + N_0^2)``;
-- measuring at level l leaves what the buckets hide, ``r_l = sqrt(min(N_0^2 - N_l^2, E^2) + min(1, rho_a^2 + rho_b^2) S^2)``
+- measuring at level l leaves 1.5 times what the buckets hide, ``r_l = sqrt(min(N_0^2 - N_l^2, E^2) + min(1, rho_a^2 + rho_b^2) S^2)``
   with ``S^2 = max(E^2 - N_0^2, 0)`` the structure in E, together with the sampling noise inside the buckets, and
   adds the noise that survives shrinkage, ``0.7 sum q s m / (m + 0.7 s)``: a cell with far fewer records than s is known
   to be nearly empty from the 1-ways, and costs hardly anything;
@@ -14,7 +14,8 @@ from R, and noise of standard deviation s on each cell, with ``q = sqrt(2 / pi)`
 
 Sums over cells go by classes: values of an attribute are counted by quarter octaves of their share, and the classes of a
 pair's cells are those of the product. All pairs and levels then cost one matrix product, whatever their cells.
-The constants 0.7, 1.2 and -0.7 were fitted by prototypes on Adult and three small tables.
+The constants 0.7, 1.2 and -0.7 were fitted by prototypes on Adult and three small tables. 1.5 is for what denoising adds
+to fine tables and not to coarse ones; without it levels are chosen where they cost 3 % (`docs/prism.md`).
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ _MEAN_ABS = math.sqrt(2 / math.pi)
 _PER_OCTAVE = 4
 _CLASSES = 40 * _PER_OCTAVE
 _SURVIVES = 0.7
+_EMPTY = 0.7
+_HIDES = 1.5
 _ORDINAL = (1.2, -0.7)
 
 
@@ -50,6 +53,8 @@ class Prospects:
     ----------
     pairs
         Positions of both attributes, one row a pair.
+    structure
+        By how much each pair's distance from independence exceeds what sampling explains; noise can make it negative.
     unmeasured
         Error of each pair if nothing is measured of it.
     best
@@ -61,6 +66,7 @@ class Prospects:
     """
 
     pairs: npt.NDArray[np.int64]
+    structure: Floats
     unmeasured: Floats
     best: Floats
     level: npt.NDArray[np.int8]
@@ -101,8 +107,8 @@ def expected_errors(
     sizes = np.array([level.size for level in flat])
     hidden = np.array([_hidden(level, ordinal[i]) for i, attribute in enumerate(attributes) for level in attribute])
     noise, sampling = _kernels(total, sigmas)
-    unmeasured, best, fine = np.empty(len(pairs)), np.empty((len(pairs), sigmas.size)), None
-    fine = np.empty_like(best)
+    beyond, unmeasured = np.empty(len(pairs)), np.empty(len(pairs))
+    best, fine = np.empty((len(pairs), sigmas.size)), np.empty((len(pairs), sigmas.size))
     chosen = np.empty((len(pairs), sigmas.size, 2), dtype=np.int8)
     start = 0
     for i in range(number - 1):
@@ -119,16 +125,17 @@ def expected_errors(
             inside = np.maximum(finest**2 - sampled[:, here] ** 2, 0.0)
             structure = max(distance**2 - finest**2, 0.0)
             left = np.minimum(np.minimum(inside, distance**2) + lost[:, here] * structure, distance**2)
-            error = np.sqrt(left + inside)[:, :, None] + added[:, here]
+            error = _HIDES * np.sqrt(left + inside)[:, :, None] + added[:, here]
             fine[start] = added[0, here.start]
             error[cells[:, here] > max_cells] = np.inf
             error = error.reshape(-1, sigmas.size)
             option = error.argmin(axis=0)
             best[start] = error[option, np.arange(sigmas.size)]
             chosen[start] = np.stack(np.divmod(option, here.stop - here.start), axis=1)
+            beyond[start] = distances[start] - finest
             unmeasured[start] = math.hypot(distance, finest)
             start += 1
-    return Prospects(pairs, unmeasured, best, chosen, fine)
+    return Prospects(pairs, beyond, unmeasured, best, chosen, fine)
 
 
 def _hidden(level: Level, ordinal: bool) -> float:  # noqa: FBT001 - one attribute's kind
@@ -157,6 +164,6 @@ def _product(mine: Floats, theirs: Floats) -> Floats:
 def _kernels(total: float, sigmas: Floats) -> tuple[Floats, Floats]:
     """Return what a unit of mass in each class adds to the noise, for each sigma, and to the sampling noise."""
     mean = total * 2.0 ** (-(np.arange(2 * _CLASSES) + 1) / _PER_OCTAVE)
-    noise = _MEAN_ABS * sigmas / (mean[:, None] + _SURVIVES * sigmas)
+    noise = _MEAN_ABS * sigmas / (mean[:, None] + _EMPTY * sigmas)
     sampling = np.minimum(_MEAN_ABS / np.sqrt(mean), 2.0)
     return total * noise, total * sampling
