@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from chicle.select.levels import Level
 
-__all__ = ["MAX_CELLS", "Prospects", "expected_errors"]
+__all__ = ["MAX_CELLS", "Prospects", "expected_errors", "noise_error", "steady"]
 
 MAX_CELLS = 20_000
 """Tables with more cells are not considered."""
@@ -136,6 +136,28 @@ def expected_errors(
             unmeasured[start] = math.hypot(distance, finest)
             start += 1
     return Prospects(pairs, beyond, unmeasured, best, chosen, fine)
+
+
+def steady(distances: Floats, sigma: float) -> Floats:
+    """Return noisy distances drawn towards their mean, as far as their spread is noise (empirical Bayes).
+
+    Without it, pairs are chosen where noise is luckily large.
+
+    Examples
+    --------
+    >>> steady(np.array([90.0, 110.0, 100.0]), sigma=30.0)
+    array([100., 100., 100.])
+    >>> steady(np.array([90.0, 110.0, 100.0]), sigma=0.0)
+    array([ 90., 110., 100.])
+    """
+    spread = float(distances.var())
+    kept = max(spread - sigma**2, 0.0) / spread if spread > 0 else 1.0
+    return distances.mean() + kept * (distances - distances.mean())
+
+
+def noise_error(counts: Floats, sigma: float) -> float:
+    """Return the L1 error that noise adds to a table of these counts, nearly empty cells counting for little."""
+    return float((_MEAN_ABS * sigma * counts / (counts + _EMPTY * sigma)).sum())
 
 
 def _hidden(level: Level, ordinal: bool) -> float:  # noqa: FBT001 - one attribute's kind
