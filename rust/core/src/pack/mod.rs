@@ -11,7 +11,7 @@
 //! - [`cover`] then looks at triples that nothing covers, at random: it takes one, with or without a fourth attribute, if
 //!   what it tells of triples and pairs is worth its price; it ends after [`PATIENCE`] failures in a row.
 //!
-//! Cost: O(sets * attributes) evaluations, each O(1): the sets inside a set of four are found by name. Oracle: the
+//! Cost: O(pairs * attributes) evaluations, each O(1): the sets inside a set of four are found by name. Oracle: the
 //! definition over all sets, in the tests.
 
 #[cfg(test)]
@@ -19,15 +19,19 @@ mod tests;
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::parallel::Cancel;
-use crate::random::Random;
+use crate::random::{Random, mix};
 
 /// Failures in a row after which triples are not looked for any more.
 const PATIENCE: usize = 60;
+
+/// Extensions of a set that are kept in mind.
+const BEST: usize = 32;
 
 /// Mean of `|z|` of a normal deviate.
 const MEAN_ABS: f64 = 0.797_884_560_802_865_4;
@@ -76,43 +80,88 @@ pub struct Set {
 pub fn pack(problem: &Problem<'_>, pairs: Vec<Set>, seed: u64, cancel: &Cancel) -> Result<Vec<Set>> {
     let mut state = State::new(*problem);
     for pair in pairs {
-        state.add(pair);
+        state.add(name(&pair.attributes), pair.noise);
     }
     state.extend(cancel)?;
     if problem.triple_weight > 0.0 {
         state.cover(seed, cancel)?;
     }
-    Ok(state.sets.into_iter().flatten().collect())
+    let mut sets: Vec<(Name, usize)> = state.sets.into_iter().collect();
+    sets.sort_unstable();
+    Ok(sets.into_iter().map(|(set, noise)| Set { attributes: members(set).collect(), noise }).collect())
 }
 
-/// The attributes of a set of at most four, as a name.
-type Name = [usize; MAX_ORDER];
+/// The attributes of a set of at most four, rising, filled up with the largest number: a name that costs no allocation.
+type Name = [u16; MAX_ORDER];
+
+const NONE: u16 = u16::MAX;
 
 fn name(attributes: &[usize]) -> Name {
-    let mut name = [usize::MAX; MAX_ORDER];
-    name[..attributes.len()].copy_from_slice(attributes);
+    let mut name = [NONE; MAX_ORDER];
+    for (to, &attribute) in name.iter_mut().zip(attributes) {
+        *to = u16::try_from(attribute).expect("fewer than 65,535 attributes");
+    }
     name
 }
 
-/// All of `attributes` taken `k` at a time.
-fn subsets(attributes: &[usize], k: usize) -> impl Iterator<Item = Vec<usize>> + '_ {
-    (0u32..1 << attributes.len())
-        .filter(move |bits| bits.count_ones() as usize == k)
-        .map(|bits| (0..attributes.len()).filter(|&i| bits >> i & 1 == 1).map(|i| attributes[i]).collect())
+/// Names are made by us, so a cheap hash of them is safe from anybody's tricks.
+type Mixing = BuildHasherDefault<Mixer>;
+
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let word = chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            self.0 = mix(self.0 ^ word);
+        }
+    }
+
+    fn write_usize(&mut self, _length: usize) {}
 }
 
-/// An extension that may be worth it.
+/// The attributes of a name.
+fn members(name: Name) -> impl Iterator<Item = usize> + Clone {
+    name.into_iter().filter(|&attribute| attribute != NONE).map(usize::from)
+}
+
+fn order(name: Name) -> usize {
+    name.iter().filter(|&&attribute| attribute != NONE).count()
+}
+
+/// All parts of `name` with `k` attributes.
+fn subsets(name: Name, k: usize) -> impl Iterator<Item = Name> {
+    let all = order(name);
+    (0u32..1 << all).filter(move |bits| bits.count_ones() as usize == k).map(move |bits| {
+        let mut subset = [NONE; MAX_ORDER];
+        let chosen = (0..all).filter(|i| bits >> i & 1 == 1).map(|i| name[i]);
+        subset.iter_mut().zip(chosen).for_each(|(to, attribute)| *to = attribute);
+        subset
+    })
+}
+
+/// A name with one attribute more, if it has room and does not have it.
+fn with(name: Name, attribute: usize) -> Option<Name> {
+    let attribute = u16::try_from(attribute).expect("fewer than 65,535 attributes");
+    if name.contains(&attribute) || name[MAX_ORDER - 1] != NONE {
+        return None;
+    }
+    let mut longer = name;
+    longer[MAX_ORDER - 1] = attribute;
+    longer.sort_unstable();
+    Some(longer)
+}
+
+/// A set that may be worth taking the place of those inside it.
 #[derive(Debug)]
 struct Move {
     gain: f64,
-    set: usize,
-    attribute: usize,
-}
-
-impl Move {
-    fn key(&self) -> (f64, usize, usize) {
-        (self.gain, self.set, self.attribute)
-    }
+    set: Name,
 }
 
 impl PartialEq for Move {
@@ -131,18 +180,30 @@ impl PartialOrd for Move {
 
 impl Ord for Move {
     fn cmp(&self, other: &Self) -> Ordering {
-        let ((gain, set, attribute), (other_gain, other_set, other_attribute)) = (self.key(), other.key());
-        gain.total_cmp(&other_gain).then(other_set.cmp(&set)).then(other_attribute.cmp(&attribute))
+        self.gain.total_cmp(&other.gain).then(other.set.cmp(&self.set))
+    }
+}
+
+/// The pairs of a set of four and how much of its precision each gets; there are at most six.
+#[derive(Debug, Clone, Copy, Default)]
+struct Parts {
+    pairs: [(usize, f64); 6],
+    number: usize,
+}
+
+impl Parts {
+    fn iter(&self) -> impl Iterator<Item = (usize, f64)> + Clone + '_ {
+        self.pairs[..self.number].iter().copied()
     }
 }
 
 struct State<'a> {
     problem: Problem<'a>,
-    sets: Vec<Option<Set>>,
-    places: HashMap<Name, usize>,
+    /// The sets, and the noise of each.
+    sets: HashMap<Name, usize, Mixing>,
     /// Precision that each pair gets from all sets.
     precision: Vec<f64>,
-    covered: HashSet<Name>,
+    covered: HashSet<Name, Mixing>,
     /// Reciprocal of the logarithm of the ratio of the grid, twice.
     per_step: f64,
 }
@@ -152,10 +213,9 @@ impl<'a> State<'a> {
         let ratio = problem.sigmas.get(1).map_or(2.0, |second| second / problem.sigmas[0]);
         Self {
             problem,
-            sets: Vec::new(),
-            places: HashMap::new(),
+            sets: HashMap::default(),
             precision: vec![0.0; problem.unmeasured.len()],
-            covered: HashSet::new(),
+            covered: HashSet::default(),
             per_step: 0.5 / ratio.log2(),
         }
     }
@@ -165,12 +225,12 @@ impl<'a> State<'a> {
         i * (2 * n - i - 1) / 2 + j - i - 1
     }
 
-    fn cells(&self, attributes: &[usize]) -> f64 {
-        attributes.iter().map(|&a| f64::from(self.problem.sizes[a])).product()
+    fn cells(&self, set: Name) -> f64 {
+        members(set).map(|a| f64::from(self.problem.sizes[a])).product()
     }
 
-    fn fits(&self, attributes: &[usize]) -> bool {
-        self.cells(attributes) <= f64::from(self.problem.max_cells)
+    fn fits(&self, set: Name) -> bool {
+        order(set) <= self.problem.max_order && self.cells(set) <= f64::from(self.problem.max_cells)
     }
 
     fn cost(&self, noise: usize) -> f64 {
@@ -187,111 +247,121 @@ impl<'a> State<'a> {
         }
         let steps = self.problem.sigmas.len();
         let fine = &self.problem.fine[pair * steps..(pair + 1) * steps];
-        let place = -(precision * self.problem.sigmas[0].powi(2)).log2() * self.per_step;
+        let place = -rough_log2(precision * self.problem.sigmas[0].powi(2)) * self.per_step;
         let place = place.clamp(0.0, (steps - 1) as f64);
         let (low, part) = (place as usize, place.fract());
         let high = (low + 1).min(steps - 1);
         (fine[low] * (1.0 - part) + fine[high] * part).min(unmeasured)
     }
 
-    /// The pairs of a set, and how much of its precision each gets.
-    fn parts(&self, attributes: &[usize]) -> Vec<(usize, f64)> {
-        let cells = self.cells(attributes);
-        subsets(attributes, 2).map(|pair| (self.pair(pair[0], pair[1]), self.cells(&pair) / cells)).collect()
+    fn parts(&self, set: Name) -> Parts {
+        let cells = self.cells(set);
+        let mut parts = Parts::default();
+        for pair in subsets(set, 2) {
+            let part = self.cells(pair) / cells;
+            parts.pairs[parts.number] = (self.pair(pair[0].into(), pair[1].into()), part);
+            parts.number += 1;
+        }
+        parts
     }
 
-    fn add(&mut self, set: Set) {
-        self.contribute(&set, 1.0);
-        self.covered.extend(subsets(&set.attributes, 3).map(|triple| name(&triple)));
-        self.places.insert(name(&set.attributes), self.sets.len());
-        self.sets.push(Some(set));
+    fn add(&mut self, set: Name, noise: usize) {
+        self.contribute(set, noise, 1.0);
+        self.covered.extend(subsets(set, 3));
+        self.sets.insert(set, noise);
     }
 
-    fn contribute(&mut self, set: &Set, sign: f64) {
-        let cost = self.cost(set.noise);
-        for (pair, part) in self.parts(&set.attributes) {
+    fn contribute(&mut self, set: Name, noise: usize, sign: f64) {
+        let cost = self.cost(noise);
+        for (pair, part) in self.parts(set).iter() {
             self.precision[pair] += sign * part * cost;
         }
     }
 
-    /// The sets whose attributes are all among these.
-    fn inside(&self, attributes: &[usize]) -> Vec<usize> {
-        let sizes = 2..=attributes.len();
-        sizes.flat_map(|k| subsets(attributes, k)).filter_map(|set| self.places.get(&name(&set)).copied()).collect()
+    /// The sets whose attributes are all among these, and their noise.
+    fn inside(&self, set: Name) -> impl Iterator<Item = (Name, usize)> + '_ {
+        let parts = (2..=order(set)).flat_map(move |k| subsets(set, k));
+        parts.filter_map(|part| self.sets.get(&part).map(|&noise| (part, noise)))
     }
 
-    fn uncovered(&self, attributes: &[usize]) -> Vec<Vec<usize>> {
-        subsets(attributes, 3).filter(|triple| !self.covered.contains(&name(triple))).collect()
+    fn uncovered(&self, set: Name) -> impl Iterator<Item = Name> + '_ {
+        subsets(set, 3).filter(|triple| !self.covered.contains(triple))
     }
 
-    /// What is gained when a set with one attribute more takes the place of all sets inside it.
+    /// What is gained when a set takes the place of all sets inside it, and the best noise for it.
     #[expect(clippy::cast_precision_loss, reason = "at most four triples")]
-    fn extension(&self, set: usize, attribute: usize) -> Option<(f64, Set)> {
-        let old = self.sets[set].as_ref()?;
-        if old.attributes.contains(&attribute) || old.attributes.len() >= self.problem.max_order {
-            return None;
+    fn gain(&self, set: Name) -> (f64, usize) {
+        let parts = self.parts(set);
+        let mut left = [0.0; 6];
+        let mut before = 0.0;
+        for ((pair, _), left) in parts.iter().zip(&mut left) {
+            *left = self.precision[pair];
+            before += self.error(pair, *left);
         }
-        let mut attributes = old.attributes.clone();
-        attributes.push(attribute);
-        attributes.sort_unstable();
-        if !self.fits(&attributes) {
-            return None;
-        }
-        let parts = self.parts(&attributes);
-        let mut left: Vec<f64> = parts.iter().map(|&(pair, _)| self.precision[pair]).collect();
-        let mut before: f64 = parts.iter().map(|&(pair, _)| self.error(pair, self.precision[pair])).sum();
-        for inner in self.inside(&attributes).into_iter().filter_map(|place| self.sets[place].as_ref()) {
-            let cost = self.cost(inner.noise);
+        for (inner, noise) in self.inside(set) {
+            let cost = self.cost(noise);
             before += self.problem.price * cost;
-            for (pair, part) in self.parts(&inner.attributes) {
-                let place = parts.iter().position(|&(p, _)| p == pair).expect("its pairs are inside too");
+            for (pair, part) in self.parts(inner).iter() {
+                let place = parts.iter().position(|(p, _)| p == pair).expect("its pairs are inside too");
                 left[place] -= part * cost;
             }
         }
         let after = |noise: usize| {
             let cost = self.cost(noise);
             let errors =
-                parts.iter().zip(&left).map(|(&(pair, part), left)| self.error(pair, left.max(0.0) + part * cost));
+                parts.iter().zip(left).map(|((pair, part), left)| self.error(pair, left.max(0.0) + part * cost));
             self.problem.price * cost + errors.sum::<f64>()
         };
         let (noise, least) = least(self.problem.sigmas.len(), after);
-        let bonus = self.problem.triple_bonus * self.uncovered(&attributes).len() as f64;
-        Some((before - least + bonus, Set { attributes, noise }))
+        let bonus = self.problem.triple_bonus * self.uncovered(set).count() as f64;
+        (before - least + bonus, noise)
     }
 
     /// Extend sets as long as anything is gained.
     fn extend(&mut self, cancel: &Cancel) -> Result<()> {
-        let mut moves: BinaryHeap<Move> = (0..self.sets.len())
-            .into_par_iter()
-            .flat_map_iter(|set| if cancel.is_cancelled() { Vec::new() } else { self.moves(set) })
-            .collect::<Vec<_>>()
-            .into();
+        let mut waiting = HashSet::default();
+        let first: Vec<Name> = self.sets.keys().copied().collect();
+        let mut moves: BinaryHeap<Move> = self.moves(&first, &mut waiting, cancel)?.into();
         while let Some(best) = moves.pop() {
             cancel.check()?;
-            let Some((gain, set)) = self.extension(best.set, best.attribute) else { continue };
+            waiting.remove(&best.set);
+            // The sets that it extends may be gone by now, or it is worth less than before.
+            if !self.inside(best.set).any(|(inner, _)| order(inner) + 1 == order(best.set)) {
+                continue;
+            }
+            let (gain, noise) = self.gain(best.set);
             if gain < 0.999 * best.gain {
                 if gain > 0.0 {
+                    waiting.insert(best.set);
                     moves.push(Move { gain, ..best });
                 }
                 continue;
             }
-            for place in self.inside(&set.attributes) {
-                if let Some(inner) = self.sets[place].take() {
-                    self.places.remove(&name(&inner.attributes));
-                    self.contribute(&inner, -1.0);
-                }
+            let inside: Vec<(Name, usize)> = self.inside(best.set).collect();
+            for (inner, noise) in inside {
+                self.sets.remove(&inner);
+                self.contribute(inner, noise, -1.0);
             }
-            self.add(set);
-            moves.extend(self.moves(self.sets.len() - 1));
+            self.add(best.set, noise);
+            moves.extend(self.moves(&[best.set], &mut waiting, cancel)?);
         }
         cancel.check()
     }
 
-    /// The extensions of a set that gain something.
-    fn moves(&self, set: usize) -> Vec<Move> {
-        let attributes = 0..self.problem.sizes.len();
-        let gaining = |attribute| self.extension(set, attribute).filter(|(gain, _)| *gain > 0.0);
-        attributes.filter_map(|attribute| gaining(attribute).map(|(gain, _)| Move { gain, set, attribute })).collect()
+    /// The best extensions of each set that gain something, but for those that are waiting already.
+    fn moves(&self, sets: &[Name], waiting: &mut HashSet<Name, Mixing>, cancel: &Cancel) -> Result<Vec<Move>> {
+        let best = |&set: &Name| {
+            let longer = (0..self.problem.sizes.len()).filter_map(|attribute| with(set, attribute));
+            let longer = longer.filter(|&set| self.fits(set) && !cancel.is_cancelled());
+            let mut moves: Vec<Move> = longer.map(|set| Move { gain: self.gain(set).0, set }).collect();
+            moves.retain(|found| found.gain > 0.0);
+            moves.sort_unstable_by(|a, b| b.cmp(a));
+            moves.truncate(BEST);
+            moves
+        };
+        let moves: Vec<Move> = sets.par_iter().flat_map_iter(best).collect();
+        cancel.check()?;
+        Ok(moves.into_iter().filter(|found| waiting.insert(found.set)).collect())
     }
 
     /// Add sets that cover triples, as long as they are worth it.
@@ -299,16 +369,17 @@ impl<'a> State<'a> {
         let number = self.problem.sizes.len();
         let triples =
             (0..number).flat_map(|i| (i + 1..number).flat_map(move |j| (j + 1..number).map(move |k| [i, j, k])));
-        let mut open: Vec<[usize; 3]> = triples.filter(|triple| !self.covered.contains(&name(triple))).collect();
+        let mut open: Vec<Name> =
+            triples.map(|triple| name(&triple)).filter(|triple| !self.covered.contains(triple)).collect();
         Random::new([seed]).shuffle(&mut open);
         let mut failures = 0;
         while let Some(triple) = open.pop() {
             cancel.check()?;
-            if self.covered.contains(&name(&triple)) {
+            if self.covered.contains(&triple) {
                 continue;
             }
-            if let Some(set) = self.covering(triple) {
-                self.add(set);
+            if let Some((set, noise)) = self.covering(triple) {
+                self.add(set, noise);
                 failures = 0;
             } else {
                 failures += 1;
@@ -321,42 +392,50 @@ impl<'a> State<'a> {
     }
 
     /// The best set that has this triple, if one is worth its price.
-    fn covering(&self, triple: [usize; 3]) -> Option<Set> {
-        let four =
-            (0..self.problem.sizes.len()).filter(|a| self.problem.max_order > 3 && !triple.contains(a)).map(|a| {
-                let mut attributes = triple.to_vec();
-                attributes.push(a);
-                attributes.sort_unstable();
-                attributes
-            });
-        let mut best: Option<(f64, Set)> = None;
-        for attributes in std::iter::once(triple.to_vec()).chain(four) {
-            if !self.fits(&attributes) || self.places.contains_key(&name(&attributes)) {
-                continue;
-            }
-            let parts = self.parts(&attributes);
-            let before: f64 = parts.iter().map(|&(pair, _)| self.error(pair, self.precision[pair])).sum();
-            let cells = self.cells(&attributes);
-            let open: Vec<f64> = self.uncovered(&attributes).iter().map(|triple| self.cells(triple)).collect();
+    fn covering(&self, triple: Name) -> Option<(Name, usize)> {
+        let four = (0..self.problem.sizes.len()).filter_map(|attribute| with(triple, attribute));
+        let mut best = (0.0, None);
+        for set in std::iter::once(triple).chain(four).filter(|&set| self.fits(set) && !self.sets.contains_key(&set)) {
+            let parts = self.parts(set);
+            let before: f64 = parts.iter().map(|(pair, _)| self.error(pair, self.precision[pair])).sum();
+            let cells = self.cells(set);
+            let open = self.uncovered(set).map(|triple| self.cells(triple));
+            let mut known = [0.0; MAX_ORDER];
+            let number = known.iter_mut().zip(open).map(|(to, cells)| *to = cells).count();
             for (noise, &sigma) in self.problem.sigmas.iter().enumerate() {
                 let cost = self.cost(noise);
-                let worth = |&of: &f64| (self.problem.triple_error - MEAN_ABS * sigma * (cells * of).sqrt()).max(0.0);
-                let told = self.problem.triple_weight * open.iter().map(worth).sum::<f64>();
+                let worth = |of: &f64| (self.problem.triple_error - MEAN_ABS * sigma * (cells * of).sqrt()).max(0.0);
+                let told = self.problem.triple_weight * known[..number].iter().map(worth).sum::<f64>();
                 if told <= 0.5 * self.problem.price * cost {
                     continue;
                 }
-                let after = |&(pair, part): &(usize, f64)| self.error(pair, self.precision[pair] + part * cost);
+                let after = |(pair, part)| self.error(pair, self.precision[pair] + part * cost);
                 let gain = before + told - self.problem.price * cost - parts.iter().map(after).sum::<f64>();
-                if gain > best.as_ref().map_or(0.0, |(gain, _)| *gain) {
-                    best = Some((gain, Set { attributes: attributes.clone(), noise }));
+                if gain > best.0 {
+                    best = (gain, Some((set, noise)));
                 }
             }
         }
-        best.map(|(_, set)| set)
+        best.1
     }
 }
 
-/// The place of the smallest of `f(0..n)`, and the smallest.
+/// The place of the smallest of `f(0..n)`, and the smallest: every fourth is looked at, then those around the best.
 fn least(n: usize, f: impl Fn(usize) -> f64) -> (usize, f64) {
-    (0..n).map(|place| (place, f(place))).min_by(|a, b| a.1.total_cmp(&b.1)).expect("there is a noise to choose")
+    const STRIDE: usize = 4;
+    let smaller = |a: (usize, f64), b: (usize, f64)| if b.1 < a.1 { b } else { a };
+    let at = |place| (place, f(place));
+    let rough = (0..n).step_by(STRIDE).map(at).reduce(smaller).expect("there is a noise to choose");
+    let around = (rough.0.saturating_sub(STRIDE - 1)..n.min(rough.0 + STRIDE)).filter(|&place| place != rough.0);
+    around.map(at).fold(rough, smaller)
+}
+
+/// Logarithm to base 2 of a positive number, to within 0.01: a fraction of a step of the grid.
+#[expect(clippy::cast_precision_loss, reason = "an exponent")]
+fn rough_log2(x: f64) -> f64 {
+    const MANTISSA: u64 = (1 << 52) - 1;
+    let bits = x.to_bits();
+    let exponent = (bits >> 52) as f64 - 1023.0;
+    let rest = f64::from_bits(bits & MANTISSA | 1.0f64.to_bits()) - 1.0;
+    exponent + rest * (1.3465 - 0.3465 * rest)
 }

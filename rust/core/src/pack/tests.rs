@@ -45,7 +45,7 @@ impl Table {
 fn objective(problem: &Problem<'_>, sets: &[Set]) -> f64 {
     let mut state = State::new(*problem);
     for set in sets {
-        state.add(set.clone());
+        state.add(name(&set.attributes), set.noise);
     }
     let errors: f64 = (0..problem.unmeasured.len()).map(|pair| state.error(pair, state.precision[pair])).sum();
     let costs: f64 = sets.iter().map(|set| problem.price / problem.sigmas[set.noise].powi(2)).sum();
@@ -78,21 +78,24 @@ fn every_gain_is_the_difference_of_the_objective() {
         let problem = table.problem(price);
         let mut state = State::new(problem);
         for set in all_pairs(&table, 5) {
-            state.add(set);
+            state.add(name(&set.attributes), set.noise);
         }
-        state.add(Set { attributes: vec![0, 1, 2], noise: 9 });
-        for set in 0..state.sets.len() {
-            for attribute in 0..5 {
-                let Some((gain, new)) = state.extension(set, attribute) else { continue };
-                let sets: Vec<Set> = state.sets.iter().flatten().cloned().collect();
-                let inside = |other: &&Set| other.attributes.iter().all(|a| new.attributes.contains(a));
-                let mut after: Vec<Set> = sets.iter().filter(|set| !inside(set)).cloned().collect();
-                after.push(new.clone());
-                let difference = objective(&problem, &sets) - objective(&problem, &after);
-                assert!((gain - difference).abs() < 1e-9, "{gain} {difference} {new:?}");
-            }
+        state.add(name(&[0, 1, 2]), 9);
+        let sets: Vec<Set> = listed(&state);
+        for new in subsets(name(&[0, 1, 2, 3]), 3).chain([name(&[0, 1, 2, 3]), name(&[0, 1, 2, 4]), name(&[1, 3, 4])]) {
+            let (gain, noise) = state.gain(new);
+            let attributes: Vec<usize> = members(new).collect();
+            let inside = |other: &&Set| other.attributes.iter().all(|a| attributes.contains(a));
+            let mut after: Vec<Set> = sets.iter().filter(|set| !inside(set)).cloned().collect();
+            after.push(Set { attributes: attributes.clone(), noise });
+            let difference = objective(&problem, &sets) - objective(&problem, &after);
+            assert!((gain - difference).abs() < 1e-9, "{gain} {difference} {new:?}");
         }
     }
+}
+
+fn listed(state: &State<'_>) -> Vec<Set> {
+    state.sets.iter().map(|(&set, &noise)| Set { attributes: members(set).collect(), noise }).collect()
 }
 
 #[test]
@@ -122,8 +125,8 @@ fn worthwhile_triples_are_covered_even_without_pairs() {
     problem.triple_weight = 1.0;
     problem.triple_error = 1000.0;
     let packed = pack(&problem, Vec::new(), 0, &Cancel::default()).unwrap();
-    for triple in subsets(&[0, 1, 2, 3, 4], 3) {
-        assert!(packed.iter().any(|set| triple.iter().all(|a| set.attributes.contains(a))), "{triple:?}");
+    for (i, j, k) in (0..5).flat_map(|i| (0..i).flat_map(move |j| (0..j).map(move |k| (i, j, k)))) {
+        assert!(packed.iter().any(|set| [i, j, k].iter().all(|a| set.attributes.contains(a))), "{i} {j} {k}");
     }
 }
 
@@ -146,4 +149,25 @@ fn a_cancelled_packing_says_so() {
     let cancel = Cancel::default();
     cancel.cancel();
     assert!(pack(&table.problem(5.0), all_pairs(&table, 3), 0, &cancel).is_err());
+}
+
+#[test]
+fn the_rough_logarithm_is_near_and_rises() {
+    let numbers: Vec<f64> = (1..4000).map(|i| 1e-6 * 1.01f64.powi(i)).collect();
+    for pair in numbers.windows(2) {
+        assert!((rough_log2(pair[0]) - pair[0].log2()).abs() < 0.01);
+        assert!(rough_log2(pair[0]) < rough_log2(pair[1]));
+    }
+}
+
+#[test]
+fn the_least_of_a_curve_is_found() {
+    for n in [1, 3, 4, 40] {
+        for lowest in 0..n {
+            let found = least(n, |place| {
+                (f64::from(u32::try_from(place).unwrap()) - f64::from(u32::try_from(lowest).unwrap())).abs()
+            });
+            assert_eq!(found, (lowest, 0.0));
+        }
+    }
 }
