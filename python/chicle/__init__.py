@@ -24,6 +24,7 @@ from chicle.privacy import Budget, Ledger
 from chicle.records import Records
 from chicle.release import Release
 from chicle.schema import Schema
+from chicle.synthesize import synthesize
 
 __all__ = [
     "ArtefactError",
@@ -64,4 +65,5 @@ __all__ = [
     "privacy",
     "project",
     "select",
+    "synthesize",
 ]

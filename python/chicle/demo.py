@@ -27,9 +27,9 @@ def main() -> None:
     domain = census.domain
     say(f"1. A simulated census: {PEOPLE:,} people, {len(domain)} attributes ({seconds:.2f} s)\n   {domain}\n\n")
 
-    synth = chicle.PrivSyn(epsilon=1, delta=1e-9, generator="descent")
+    synth = chicle.Prism(epsilon=1, delta=1e-9)
     _, seconds = _timed(lambda: synth.fit(census))
-    say(f"2. PrivSyn at epsilon 1 selects and measures marginals ({seconds:.2f} s). What was spent:\n\n")
+    say(f"2. Prism at epsilon 1 selects and measures marginals ({seconds:.2f} s). What was spent:\n\n")
     say("".join(f"   {line}\n" for line in repr(synth.ledger_).splitlines()))
 
     synthetic, seconds = _timed(lambda: synth.sample(seed=0))
@@ -45,7 +45,7 @@ def main() -> None:
     tables: dict[str, Callable[[], Records]] = {
         "Independent": lambda: chicle.Independent(epsilon=1, delta=1e-9).fit(census).sample(seed=0),
         "PrivSyn, GUM": lambda: chicle.PrivSyn(epsilon=1, delta=1e-9).fit(census).sample(seed=0),
-        "PrivSyn, descent": lambda: synthetic,
+        "Prism": lambda: synthetic,
         "the census resampled": lambda: Records({name: census[name][rows] for name in domain}, domain),
     }
     for label, make in tables.items():

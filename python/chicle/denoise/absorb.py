@@ -20,9 +20,7 @@ __all__ = ["absorb"]
 Floats = npt.NDArray[np.float64]
 
 
-def absorb(
-    name: str, values: Floats, variances: Floats, tables: Sequence[Measurement]
-) -> tuple[Floats, Floats]:
+def absorb(name: str, values: Floats, variances: Floats, tables: Sequence[Measurement]) -> tuple[Floats, Floats]:
     """Return the counts of an attribute's values, and their variances, once all tables with it have been heard.
 
     Examples

@@ -138,7 +138,7 @@ class Descent:
         *,
         start: Start | None = None,
         threshold: float = 1.0,
-            seed: int | None = None,
+        seed: int | None = None,
         threads: int | None = None,
         memory_limit: int = MEMORY_LIMIT,
     ) -> None:

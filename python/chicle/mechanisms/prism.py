@@ -47,7 +47,7 @@ from chicle.records import Records
 from chicle.release import Release
 from chicle.schema import Schema
 from chicle.select import budget_shares, indif
-from chicle.select.expected_error import Prospects, expected_errors, noise_error, steady
+from chicle.select.expected_error import CAUTION, Prospects, expected_errors, noise_error, steady
 from chicle.select.levels import SIZES, Level, levels
 from chicle.select.price import choose, find_price, grid
 from chicle.select.share import one_way_share
@@ -81,6 +81,8 @@ class PrismOptions:
         Values below this many sigmas are merged.
     sizes
         Buckets of the levels; ``()`` for none.
+    caution
+        How many times what a coarse table hides is counted against it.
     order
         Most attributes of a set: 4, 3, or 2 for no packing.
     triple_bonus, triple_error
@@ -102,6 +104,7 @@ class PrismOptions:
     selection: float = 0.02
     theta: float = 3.0
     sizes: tuple[int, ...] = SIZES
+    caution: float = CAUTION
     order: int = 4
     triple_bonus: float = 0.2
     triple_error: float = 0.3
@@ -117,7 +120,7 @@ class PrismOptions:
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
                 raise ParameterError(f"{name} must be a share between 0 and 1, not {value!r}")
-        for name in ("theta", "triple_bonus", "triple_error", "threshold"):
+        for name in ("theta", "caution", "triple_bonus", "triple_error", "threshold"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ParameterError(f"{name} must be finite and at least 0, not {getattr(self, name)!r}")
         for size in self.sizes:
@@ -183,7 +186,9 @@ class Prism(Mechanism):
         options = self._options()
         domain, k = schema.domain, schema.max_records_per_person
         parts = _Parts(options, budget.rho, domain, self._assumed, k)
-        steps = [Step(release="records", of="their number", values=1, rho=parts.counting, sigma=parts.sigma(parts.counting))]
+        steps = [
+            Step(release="records", of="their number", values=1, rho=parts.counting, sigma=parts.sigma(parts.counting))
+        ]
         for name, share in zip(domain, budget_shares([(name,) for name in domain], domain), strict=True):
             rho = parts.one_ways * share
             steps.append(Step(release="1-way", of=name, values=domain[name], rho=rho, sigma=parts.sigma(rho)))
@@ -213,7 +218,9 @@ class Prism(Mechanism):
         total = max(estimate_total([size, *one_ways]), 1)
         if _one_way_error(one_ways, total) > _TOO_NOISY:
             notes = ("the 1-ways are too noisy for pairs to tell more: attributes are independent",)
-            return self._independent(records, schema, one_ways, parts, parts.selection + parts.tables, ledger, kind, notes)
+            return self._independent(
+                records, schema, one_ways, parts, parts.selection + parts.tables, ledger, kind, notes
+            )
         compression = compress(one_ways, domain, theta=options.theta, ordinal=schema.ordinal, vanish=False)
         coded = compression.encode(records)
         resolutions = _resolutions(compression, total, schema.ordinal, options.sizes)
@@ -277,7 +284,7 @@ class Prism(Mechanism):
         options = self._options()
         sigmas = grid(budget)
         ordinal = [name in schema.ordinal for name in domain]
-        prospects = expected_errors(resolutions, ordinal, distances, total, sigmas)
+        prospects = expected_errors(resolutions, ordinal, distances, total, sigmas, caution=options.caution)
         price = find_price(prospects, sigmas, budget)
         sets: list[_Set] = []
         for _ in range(_ROUNDS):
@@ -297,8 +304,13 @@ class Prism(Mechanism):
         copies = options.replicate or (4 if n >= 1_000_000 else 2 if n >= 100_000 else 1)
         rng = np.random.default_rng(check_seed(seed))
         descent = Descent(
-            targets, domain, -(-n // copies), start="independent", threshold=options.threshold,
-            seed=int(rng.integers(2**63)), threads=self.threads,
+            targets,
+            domain,
+            -(-n // copies),
+            start="independent",
+            threshold=options.threshold,
+            seed=int(rng.integers(2**63)),
+            threads=self.threads,
         )
         scale = len(descent.records) / max(estimate_total(targets), 1)
         enough = 0.2 * (scale * min(target.sigma for target in targets)) ** 2 * sum(t.values.size for t in targets)
@@ -316,7 +328,11 @@ class Prism(Mechanism):
         rows = rng.permutation(np.arange(n) % len(made))
         repeated = Records({name: made[name][rows] for name in made}, domain)
         descent = Descent(
-            targets, domain, start=repeated, threshold=options.threshold, seed=int(rng.integers(2**63)),
+            targets,
+            domain,
+            start=repeated,
+            threshold=options.threshold,
+            seed=int(rng.integers(2**63)),
             threads=self.threads,
         )
         self._note(descent.sweep(), trace)
@@ -430,7 +446,9 @@ def _cliques(
     coarsening: list[Coarsening] = []
     for chosen in sets:
         cliques.append(tuple(names[i] for i in chosen.attributes))
-        seen = {names[i]: resolutions[i][level].buckets for i, level in zip(chosen.attributes, chosen.levels, strict=True)}
+        seen = {
+            names[i]: resolutions[i][level].buckets for i, level in zip(chosen.attributes, chosen.levels, strict=True)
+        }
         coarsening.append({name: buckets for name, buckets in seen.items() if buckets is not None})
     return cliques, coarsening
 

@@ -29,10 +29,13 @@ import numpy.typing as npt
 
 from chicle.select.levels import Level
 
-__all__ = ["MAX_CELLS", "Prospects", "expected_errors", "noise_error", "steady"]
+__all__ = ["CAUTION", "MAX_CELLS", "Prospects", "expected_errors", "noise_error", "steady"]
 
 MAX_CELLS = 20_000
 """Tables with more cells are not considered."""
+
+CAUTION = 1.5
+"""How many times what a coarse table hides is counted."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,7 +44,6 @@ _PER_OCTAVE = 4
 _CLASSES = 40 * _PER_OCTAVE
 _SURVIVES = 0.7
 _EMPTY = 0.7
-_HIDES = 1.5
 _ORDINAL = (1.2, -0.7)
 
 
@@ -80,6 +82,7 @@ def expected_errors(
     total: float,
     sigmas: Floats,
     *,
+    caution: float = CAUTION,
     max_cells: int = MAX_CELLS,
 ) -> Prospects:
     """Predict the error of every pair at every noise.
@@ -96,6 +99,8 @@ def expected_errors(
         Released number of records.
     sigmas
         Standard deviations of the noise to consider.
+    caution
+        What is left by a coarse table counts this many times.
     max_cells
         Tables with more cells are not considered.
     """
@@ -125,7 +130,7 @@ def expected_errors(
             inside = np.maximum(finest**2 - sampled[:, here] ** 2, 0.0)
             structure = max(distance**2 - finest**2, 0.0)
             left = np.minimum(np.minimum(inside, distance**2) + lost[:, here] * structure, distance**2)
-            error = _HIDES * np.sqrt(left + inside)[:, :, None] + added[:, here]
+            error = caution * np.sqrt(left + inside)[:, :, None] + added[:, here]
             fine[start] = added[0, here.start]
             error[cells[:, here] > max_cells] = np.inf
             error = error.reshape(-1, sigmas.size)
