@@ -39,7 +39,7 @@ from chicle.generate.independent import independent
 from chicle.generate.start import check_seed
 from chicle.generate.targets import onto_simplex
 from chicle.measure import Coarsening, Measurement, estimate_total, measure
-from chicle.mechanisms.base import Mechanism
+from chicle.mechanisms.base import Mechanism, as_schema
 from chicle.plan import Plan, Step
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
@@ -176,13 +176,12 @@ class Prism(Mechanism):
 
     def plan(self, schema: Schema, n: int = 100_000) -> Plan:
         """Return what a fit will release, if the table has about `n` records; a fit asks the data, privately."""
-        self._assumed = integer("n", n, 0)
-        return super().plan(schema)
+        return self._plan(as_schema(schema), self.budget, integer("n", n, 0))
 
-    def _plan(self, schema: Schema, budget: Budget) -> Plan:
+    def _plan(self, schema: Schema, budget: Budget, n: int = 100_000) -> Plan:
         options = self._options()
         domain, k = schema.domain, schema.max_records_per_person
-        parts = _Parts(options, budget.rho, domain, self._assumed, k)
+        parts = _Parts(options, budget.rho, domain, n, k)
         steps = [Step(release="records", of="their number", values=1, rho=parts.counting, sigma=parts.sigma(parts.counting))]
         for name, share in zip(domain, budget_shares([(name,) for name in domain], domain), strict=True):
             rho = parts.one_ways * share
@@ -326,8 +325,6 @@ class Prism(Mechanism):
         trace.append(error)
         if self.progress is not None:
             self.progress(len(trace), error)
-
-    _assumed = 100_000
 
 
 class _Parts:
