@@ -58,7 +58,12 @@ def _basis(axis: Axis, tables: Sequence[Deviation]) -> Floats:
     blocks = [table.values / table.sigma for table in tables if table.axes[0] == axis]
     blocks += [table.values.T / table.sigma for table in tables if table.axes[1] == axis]
     joined = np.concatenate(blocks, axis=1)
-    values, vectors = np.linalg.eigh(joined @ joined.T)
+    # With more rows than columns G is large, and the singular vectors of what it is made of are cheaper.
+    if joined.shape[0] > joined.shape[1]:
+        vectors, roots, _ = np.linalg.svd(joined, full_matrices=False)
+        values = roots**2
+    else:
+        values, vectors = np.linalg.eigh(joined @ joined.T)
     noise = (np.sqrt(joined.shape[0]) + np.sqrt(joined.shape[1])) ** 2
     kept: Floats = np.ascontiguousarray(vectors[:, values > _EDGE * noise].T)
     return kept
