@@ -17,6 +17,9 @@ __all__ = ["choose", "find_price", "grid"]
 
 _STEPS, _RATIO = 40, 1.25
 
+# All of the budget for one table, squared and inverted, is not more than the budget.
+_ROUNDING = 1 + 1e-12
+
 
 def grid(budget: float) -> npt.NDArray[np.float64]:
     """Return the noises to choose from: from all of the budget for one table down, each a quarter larger."""
@@ -39,5 +42,5 @@ def find_price(prospects: Prospects, sigmas: npt.NDArray[np.float64], budget: fl
         middle = (low + high) / 2
         places = choose(prospects, sigmas, 10.0**middle)
         spent = (1 / sigmas[places[places >= 0]] ** 2).sum()
-        low, high = (middle, high) if spent > budget else (low, middle)
+        low, high = (middle, high) if spent > budget * _ROUNDING else (low, middle)
     return float(10.0**high)
