@@ -51,7 +51,7 @@ def attributes_of(shares: list[Any], total: float, ordinal: list[bool], sizes: A
 
 
 @st.composite
-def some_shares(draw: st.DrawFn, least: int = 1, most: int = 12) -> Any:
+def some_shares(draw: st.DrawFn, least: int = 2, most: int = 12) -> Any:
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     weights = rng.dirichlet(np.full(draw(st.integers(least, most)), draw(st.sampled_from([0.2, 1.0, 50.0]))))
     weights[rng.random(weights.size) < draw(st.sampled_from([0.0, 0.3]))] = 0
@@ -156,8 +156,10 @@ def test_tables_with_too_many_cells_are_not_considered() -> None:
 
 def test_nothing_to_know() -> None:
     one = levels(np.array([50.0]), ordinal=False)
-    found = expected_errors([one, one], [False, False], np.array([0.0]), 50.0, np.array([1.0, 1e9]))
-    assert np.isfinite(found.best).all()
+    many = levels(np.full(40, 50 / 40), ordinal=True)
+    found = expected_errors([one, many, one], [False, True, False], np.full(3, 1e6), 50.0, np.array([1.0, 1e9]))
+    assert (found.best == inf).all(), "an attribute of one value depends on nothing, whatever a noisy distance says"
+    assert np.isfinite(found.unmeasured).all()
     lone = expected_errors([one], [False], np.empty(0), 50.0, np.array([1.0]))
     assert lone.pairs.shape == (0, 2)
     assert lone.best.shape == (0, 1)

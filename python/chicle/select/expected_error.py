@@ -117,6 +117,7 @@ def expected_errors(
         added = _SURVIVES * (profile @ noise)
         sampled = profile @ sampling
         cells = sizes[mine, None] * sizes[None, theirs]
+        lines = (sizes[mine, None] == 1) | (sizes[None, theirs] == 1)
         lost = np.minimum(hidden[mine, None] ** 2 + hidden[None, theirs] ** 2, 1.0)
         for j in range(i + 1, number):
             here = slice(first[j] - first[i + 1], first[j + 1] - first[i + 1])
@@ -127,7 +128,8 @@ def expected_errors(
             left = np.minimum(np.minimum(inside, distance**2) + lost[:, here] * structure, distance**2)
             error = _HIDES * np.sqrt(left + inside)[:, :, None] + added[:, here]
             fine[start] = added[0, here.start]
-            error[cells[:, here] > max_cells] = np.inf
+            # One line of cells tells the 1-way of the other attribute, nothing of the pair.
+            error[(cells[:, here] > max_cells) | lines[:, here]] = np.inf
             error = error.reshape(-1, sigmas.size)
             option = error.argmin(axis=0)
             best[start] = error[option, np.arange(sigmas.size)]
