@@ -57,8 +57,8 @@ def test_the_sensitivity_is_exactly_k_in_buckets_too(k: int) -> None:
     domain = {"a": 2, "b": 3}
     cells = list(product(range(2), range(3)))
     cliques = [("a", "b"), ("b",), ("b", "a"), ("a",)]
-    maps = [{"b": [1, 0, 1]}, {"b": [0, 0, 2]}, {"a": [0, 0], "b": [0, 0, 0]}, {}]
-    before = table = Records({"a": [0, 1], "b": [2, 0]}, domain, max_records_per_person=k)
+    maps: list[dict[str, Any]] = [{"b": [1, 0, 1]}, {"b": [0, 0, 2]}, {"a": [0, 0], "b": [0, 0, 0]}, {}]
+    table = Records({"a": [0, 1], "b": [2, 0]}, domain, max_records_per_person=k)
     most = np.zeros(len(cliques))
     ledger = Ledger(Budget(rho=1e12), noise=TestNoise(1))
     before = chicle.measure(table, cliques, TINY, ledger, coarsening=maps)

@@ -1,9 +1,9 @@
-"""Every mechanism, replayed on neighbours: whatever was released so far, what comes next is asked in the same way, and
-a person moves it by no more than its event says.
+"""Every mechanism, replayed on neighbours: a person moves each release by no more than its event says.
 
-One table is fitted and all that leaves it is noted. Its neighbour then gets the same released values, one after another,
-with which noise would have turned its own counts into them: sensitivity is how far that noise is off. Choices made from
-released values alone are the same in both, so any other look at private records shows, in the events or in the records made.
+One table is fitted and all that leaves it is noted. Its neighbour then gets the same released values, one after
+another: its noise is whatever would have turned its own counts into them, and sensitivity is how far that noise is off.
+Choices made from released values alone are the same in both, so any other look at private records shows, in the events
+or in the records made.
 """
 
 import sys
@@ -39,7 +39,8 @@ class NoNoise(TestNoise):
     def rounded_gaussian(self, *_: Any) -> Any:
         raise AssertionError("noise was drawn elsewhere")
 
-    discrete_laplace = rounded_gaussian
+    def discrete_laplace(self, *_: Any) -> Any:
+        raise AssertionError("noise was drawn elsewhere")
 
 
 @dataclass
@@ -70,7 +71,10 @@ def table_of(seed: int, rows: int, domain: dict[str, int]) -> Any:
     rng = np.random.default_rng(seed)
     common = rng.random(rows)
     return np.stack(
-        [np.minimum((np.abs(common - rng.normal(0, 0.15, rows)) * size).astype(int), size - 1) for size in domain.values()],
+        [
+            np.minimum((np.abs(common - rng.normal(0, 0.15, rows)) * size).astype(int), size - 1)
+            for size in domain.values()
+        ],
         axis=1,
     )
 
@@ -79,9 +83,9 @@ def run(
     make: Callable[..., Mechanism],
     rows: Any,
     schema: Schema,
-    budget: dict[str, float],
-    seed: int,
+    budget: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
+    *,
     replayed: Tape | None = None,
 ) -> tuple[Tape, Records, tuple[str, ...]]:
     tape = Tape(replayed)
@@ -90,7 +94,7 @@ def run(
         monkeypatch.setattr(sys.modules[module], "release_gaussian", tape.release)
     k = schema.max_records_per_person
     records = Records(dict(zip(schema.domain, rows.T, strict=True)), schema.domain, max_records_per_person=k)
-    noise = TestNoise(seed) if replayed is None else NoNoise(seed)
+    noise = TestNoise(11) if replayed is None else NoNoise(11)
     synth = make(**budget).fit(records, schema, ledger=Ledger(Budget(**budget), noise=noise))
     assert list(synth.ledger_.events) == tape.events, "nothing is paid for elsewhere"
     return tape, synth.sample(200, seed=5), synth.release_.notes
@@ -112,20 +116,20 @@ DOMAIN = {"a": 2, "b": 3, "c": 30, "d": 4, "e": 12, "f": 2, "g": 1}
     ids=str,
 )
 def test_a_person_moves_every_release_by_no_more_than_its_event_says(
-    mechanism: str, k: int, rows: int, budget: dict[str, float], monkeypatch: pytest.MonkeyPatch
+    mechanism: str, k: int, rows: int, budget: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = Schema.from_cardinalities(DOMAIN, ordinal=["c", "e"], max_records_per_person=k)
     table = table_of(rows + k, rows, DOMAIN)
     make = MECHANISMS[mechanism]
     scores_move = 4 if mechanism == "PrivSyn-published" else 1
-    everybody, made, notes = run(make, table, schema, budget, 11, monkeypatch)
+    everybody, made, notes = run(make, table, schema, budget, monkeypatch)
     if mechanism.startswith("Prism") and rows > 2:
         assert any(len(event.clique or ()) > 1 for event in everybody.events), "or there is little to replay"
     newcomer = np.repeat([[size - 1 for size in DOMAIN.values()]], k, axis=0)
     odd = np.array([[i % 2 * (size - 1) for i, size in enumerate(DOMAIN.values())]] * k)
     neighbours = [table[k:], table[:-1], np.concatenate([table, newcomer]), np.concatenate([odd, table])]
     for neighbour in neighbours:
-        tape, again, same_notes = run(make, neighbour, schema, budget, 11, monkeypatch, everybody)
+        tape, again, same_notes = run(make, neighbour, schema, budget, monkeypatch, replayed=everybody)
         assert len(tape.events) == len(everybody.events)
         for event, mine, theirs in zip(everybody.events, everybody.exact, tape.exact, strict=True):
             moved = np.abs(mine.astype(float) - theirs)
@@ -150,6 +154,6 @@ def test_a_mechanism_that_peeks_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
     schema = Schema.from_cardinalities(DOMAIN)
     table = table_of(0, 3_000, DOMAIN)
     budget = {"epsilon": 1.0, "delta": 1e-9}
-    tape, _, _ = run(Peeks, table, schema, budget, 3, monkeypatch)
+    tape, _, _ = run(Peeks, table, schema, budget, monkeypatch)
     with pytest.raises(AssertionError, match="another question"):
-        run(Peeks, table[1:], schema, budget, 3, monkeypatch, tape)
+        run(Peeks, table[1:], schema, budget, monkeypatch, replayed=tape)

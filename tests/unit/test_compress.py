@@ -236,7 +236,9 @@ def test_ordinal_and_nominal_attributes_side_by_side() -> None:
     # 5 + 10 + 40 is above 30 sqrt 3, and the last two join it.
     assert compression.codes("a").tolist() == [0, 1, 1, 1, 1, 1]
     assert compression.codes("b").tolist() == [0, 0, 0, 1, 0, 0]
-    made = compression.decode(Records({"a": np.ones(6_000, dtype=int), "b": np.ones(6_000, dtype=int)}, {"a": 2, "b": 2}))
+    made = compression.decode(
+        Records({"a": np.ones(6_000, dtype=int), "b": np.ones(6_000, dtype=int)}, {"a": 2, "b": 2})
+    )
     assert np.abs(np.bincount(made["a"], minlength=6) - [0, 500, 1_000, 4_000, 200, 300]).max() <= 1
     assert set(made["b"]) == {3}
 

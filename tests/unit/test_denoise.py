@@ -201,7 +201,9 @@ def test_tables_of_one_attribute_help_each_other() -> None:
     rng = np.random.default_rng(5)
     direction = centred(rng.standard_normal((20, 1)) * np.array([[1.0, -1.0]]))[:, 0]
     truth = [np.outer(direction, centred(rng.standard_normal((2, 6)))[0]) * 2.5 for _ in range(25)]
-    tables = [Deviation(("a", f"b{i}"), centred(t + 3 * rng.standard_normal(t.shape)), 3.0) for i, t in enumerate(truth)]
+    tables = [
+        Deviation(("a", f"b{i}"), centred(t + 3 * rng.standard_normal(t.shape)), 3.0) for i, t in enumerate(truth)
+    ]
     alone = [low_rank([table])[0] for table in tables]
     together = low_rank(tables)
     assert error_of(together, truth) < 0.7 * error_of(alone, truth)
@@ -214,9 +216,7 @@ def test_tables_of_one_attribute_help_each_other() -> None:
 @pytest.mark.parametrize("shapes", [[(10, 10)], [(40, 3), (40, 5)], [(2, 2)] * 8, [(5, 60), (5, 20), (5, 4)]])
 def test_noise_alone_leaves_hardly_anything(seed: int, shapes: list[tuple[int, int]]) -> None:
     rng = np.random.default_rng(seed)
-    tables = [
-        Deviation(("a", f"b{i}"), centred(7 * rng.standard_normal(shape)), 7.0) for i, shape in enumerate(shapes)
-    ]
+    tables = [Deviation(("a", f"b{i}"), centred(7 * rng.standard_normal(shape)), 7.0) for i, shape in enumerate(shapes)]
     kept, noise = (sum(float((x**2).sum()) for x in each) for each in (low_rank(tables), [t.values for t in tables]))
     assert kept < 0.1 * noise
 

@@ -21,9 +21,8 @@ CLASS, ROOT = 2**0.25 * (1 + 1e-9), 2**0.125 * (1 + 1e-9)
 
 def noise_of(a: Level, b: Level, total: float, sigma: float) -> float:
     """Noise that survives shrinkage, cell by cell."""
-    return SURVIVES * sum(
-        Q * sigma * m / (m + EMPTY * sigma) for x in a.counts for y in b.counts for m in (x * y / total,)
-    )
+    cells = [x * y / total for x in a.counts for y in b.counts]
+    return SURVIVES * float(sum(Q * sigma * m / (m + EMPTY * sigma) for m in cells))
 
 
 def sampling_of(a: Level, b: Level, total: float) -> float:
@@ -37,7 +36,7 @@ def hidden(level: Level, ordinal: bool) -> float:
 
 
 def naive(
-    a: Level, b: Level, finest: float, ordinal: tuple[bool, bool], distance: float, total: float, sigma: float
+    a: Level, b: Level, *, finest: float, ordinal: tuple[bool, bool], distance: float, total: float, sigma: float
 ) -> float:
     """Error of a pair measured at one level of each attribute."""
     inside = max(finest**2 - sampling_of(a, b, total) ** 2, 0.0)
@@ -63,9 +62,7 @@ def test_classes_are_never_further_off_than_their_width(data: st.DataObject, tot
     shares = data.draw(st.lists(some_shares(), min_size=2, max_size=4))
     attributes = attributes_of(shares, total, [False] * len(shares))
     number = len(shares) * (len(shares) - 1) // 2
-    found = expected_errors(
-        attributes, [False] * len(shares), np.zeros(number), total, np.array([sigma, 2 * sigma])
-    )
+    found = expected_errors(attributes, [False] * len(shares), np.zeros(number), total, np.array([sigma, 2 * sigma]))
     assert found.pairs.tolist() == [list(pair) for pair in combinations(range(len(shares)), 2)]
     assert (found.level == 0).all(), "there is no other"
     np.testing.assert_array_equal(found.best, found.fine)
@@ -94,13 +91,17 @@ def test_it_is_the_sum_over_cells_within_a_few_percent(seed: int) -> None:
         assert found.unmeasured[p] == pytest.approx(hypot(distance, finest), rel=0.04)
         for s, sigma in enumerate(sigmas):
             exact = {
-                (x, y): naive(a, b, finest, (ordinal[i], ordinal[j]), distance, total, sigma)
+                (x, y): naive(
+                    a, b, finest=finest, ordinal=(ordinal[i], ordinal[j]), distance=distance, total=total, sigma=sigma
+                )
                 for x, a in enumerate(attributes[i])
                 for y, b in enumerate(attributes[j])
             }
             assert found.best[p, s] == pytest.approx(min(exact.values()), rel=0.05)
             assert exact[tuple(found.level[p, s])] <= min(exact.values()) * 1.06, "a level as good as the best"
-            assert found.fine[p, s] == pytest.approx(noise_of(attributes[i][0], attributes[j][0], total, sigma), rel=0.04)
+            assert found.fine[p, s] == pytest.approx(
+                noise_of(attributes[i][0], attributes[j][0], total, sigma), rel=0.04
+            )
 
 
 @given(st.data(), st.floats(1, 1e6), st.floats(-0.2, 2))
