@@ -212,7 +212,7 @@ class Prism(Mechanism):
         total = max(estimate_total([size, *one_ways]), 1)
         if _one_way_error(one_ways, total) > _TOO_NOISY:
             notes = ("the 1-ways are too noisy for pairs to tell more: attributes are independent",)
-            return self._independent(records, schema, one_ways, parts, parts.selection + parts.tables, ledger, kind, notes)
+            return self._independent(records, schema, (size, *one_ways), parts, parts.selection + parts.tables, ledger, kind, notes)
         compression = compress(one_ways, domain, theta=options.theta, ordinal=schema.ordinal, vanish=False)
         coded = compression.encode(records)
         resolutions = _resolutions(compression, total, schema.ordinal, options.sizes)
@@ -223,7 +223,7 @@ class Prism(Mechanism):
             sets = self._choose(distances, resolutions, schema, compression.domain, total, 2 * parts.tables / k**2)
         if not sets:
             notes = ("no pair of attributes stands out: attributes are independent",)
-            return self._independent(records, schema, one_ways, parts, parts.tables, ledger, kind, notes)
+            return self._independent(records, schema, (size, *one_ways), parts, parts.tables, ledger, kind, notes)
         cliques, coarsening = _cliques(sets, compression.domain, resolutions)
         asked = sum(chosen.precision for chosen in sets)
         sigmas = [parts.sigma(parts.tables * chosen.precision / asked) for chosen in sets]
@@ -241,7 +241,7 @@ class Prism(Mechanism):
         self,
         records: Records,
         schema: Schema,
-        one_ways: Sequence[Measurement],
+        measured: tuple[Measurement, ...],
         parts: _Parts,
         rho: float,
         ledger: Ledger,
@@ -249,19 +249,19 @@ class Prism(Mechanism):
         notes: tuple[str, ...],
     ) -> Release:
         """Spend what is left on the 1-ways: then Prism is the Independent mechanism, with as little noise."""
-        domain = schema.domain
-        best, measured = list(one_ways), list(one_ways)
+        domain, one_ways = schema.domain, measured[1:]
+        best = list(one_ways)
         if rho > 0:
             cliques = [one_way.clique for one_way in one_ways]
             sigmas = [parts.sigma(rho * share) for share in budget_shares(cliques, domain)]
             again = measure(records, cliques, sigmas, ledger, purpose="1-way", threads=self.threads)
             best = [_mean(first, second) for first, second in zip(one_ways, again, strict=True)]
-            measured += again
+            measured = (*measured, *again)
 
         def generate(n: int, seed: int | None, _trace: list[float]) -> Records:
             return independent(best, domain, n, seed=seed)
 
-        return Release(schema, tuple(measured), ledger, generate, kind, notes)
+        return Release(schema, measured, ledger, generate, kind, notes)
 
     def _choose(
         self,
