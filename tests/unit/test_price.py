@@ -15,6 +15,7 @@ def prospects_of(best: Any, unmeasured: Any) -> Prospects:
     number = len(best)
     return Prospects(
         np.zeros((number, 2), dtype=np.int64),
+        np.zeros(number),
         np.array(unmeasured, dtype=np.float64),
         np.array(best, dtype=np.float64),
         np.zeros((*np.shape(best), 2), dtype=np.int8),

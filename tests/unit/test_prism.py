@@ -9,7 +9,7 @@ import pytest
 import chicle
 from chicle import Budget, Domain, Ledger, Measurement, ParameterError, Prism, PrismOptions, Records, Schema
 from chicle.measure import check_coarsening
-from chicle.mechanisms.prism import _MAX_CELLS, _SMALL
+from chicle.mechanisms.prism import _MAX_CELLS, _SMALL, _mean
 from chicle.privacy import GaussianEvent, TestNoise
 from chicle.select.expected_error import MAX_CELLS
 from tests.privacy.test_replay import table_of
@@ -218,6 +218,7 @@ def test_measurements_are_over_the_domain_of_the_schema(ordinal: list[str], opti
         assert (measurement.values != exact).mean() < 0.01
         assert np.abs(measurement.values - exact).max() <= 1
     assert abs(synth.release_.total - len(table)) <= 1
+    assert all_is_kept(synth)
 
 
 @pytest.mark.parametrize("ordinal", [[], ["c", "e"]])
@@ -242,25 +243,41 @@ def test_other_parts_take_the_measurements() -> None:
     assert distance(table, made, ("a", "d")) < 0.1
 
 
+def all_is_kept(synth: Prism) -> bool:
+    """Whether every release but the scores is among the measurements, in order."""
+    counted = [(event.clique, event.values) for event in synth.ledger_.events if event.clique is not None]
+    return counted == [(kept.clique, kept.values.size) for kept in synth.release_.measurements]
+
+
 @pytest.mark.parametrize("rows", [0, 50])
-def test_what_does_not_stand_out_is_said(rows: int) -> None:
-    """Of so few records every attribute is one value: the rest of the budget goes to the 1-ways."""
+def test_too_few_records_for_pairs_are_said_to_be(rows: int) -> None:
+    """The rest of the budget goes to the 1-ways."""
     budget: dict[str, Any] = {"epsilon": 0.05, "delta": 1e-9}
-    notes: list[str] = []
-    for seed in range(10):
-        synth = Prism(**budget)
-        synth.fit(uniform(DOMAIN, rows), ledger=Ledger(Budget(**budget), noise=TestNoise(seed)))
-        marginals = [event.clique for event in synth.ledger_.events if event.purpose == "marginal"]
-        alone = all(clique is not None and len(clique) == 1 for clique in marginals)
-        assert bool(synth.release_.notes) == alone
-        assert synth.ledger_.spent == pytest.approx(synth.ledger_.budget.rho)
-        assert len(synth.sample(30, seed=0)) == 30
-        if alone:
-            notes += synth.release_.notes
-            assert "independent" in synth.release_.notes[0]
-            assert synth.release_.notes[0] in repr(synth.release_)
-            assert sorted(clique for clique in marginals if clique) == [(name,) for name in sorted(DOMAIN)]
-    assert notes
+    synth = Prism(**budget).fit(uniform(DOMAIN, rows), ledger=Ledger(Budget(**budget), noise=TestNoise(1)))
+    (note,) = synth.release_.notes
+    assert "independent" in note
+    assert note in repr(synth.release_)
+    assert synth.ledger_.spent == pytest.approx(synth.ledger_.budget.rho)
+    cliques = [event.clique for event in synth.ledger_.events]
+    assert cliques == [(), *((name,) for name in DOMAIN), *((name,) for name in DOMAIN)]
+    assert all_is_kept(synth)
+    assert len(synth.sample(30, seed=0)) == 30
+
+
+def test_where_nothing_stands_out_1_ways_are_as_good_as_those_of_independent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Prism, "_choose", lambda *_: [])
+    table = records_of()
+    synth = Prism(**BUDGET).fit(table)
+    assert "stands out" in synth.release_.notes[0]
+    assert all_is_kept(synth)
+    assert synth.ledger_.spent == pytest.approx(synth.ledger_.budget.rho)
+    for name in DOMAIN:
+        first, second = (kept for kept in synth.release_.measurements if kept.clique == (name,))
+        both = _mean(first, second)
+        precision = 1 / first.sigma**2 + 1 / second.sigma**2
+        assert both.sigma == pytest.approx(precision**-0.5)
+        expected = (first.values / first.sigma**2 + second.values / second.sigma**2) / precision
+        np.testing.assert_allclose(both.values, expected)
 
 
 def test_dependence_is_kept() -> None:
