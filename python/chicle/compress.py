@@ -205,7 +205,8 @@ def _merged(one_way: Measurement, codes: npt.NDArray[np.int64]) -> _Change:
         weights = onto_simplex(values[group], max(float(total), 1.0))
         shares[group] = weights / weights.sum()
     sigma = one_way.sigma * math.sqrt(values.size / cells)
-    new = replace(one_way, values=sums.astype(values.dtype), sigma=sigma)
+    counts: npt.NDArray[Any] = sums.astype(values.dtype)
+    new = replace(one_way, values=counts, sigma=sigma)
     return _Change(new, codes.astype(code_dtype(cells)), shares)
 
 

@@ -68,7 +68,7 @@ def levels(counts: npt.NDArray[np.float64], *, ordinal: bool, sizes: Sequence[in
         if size >= counts.size:
             continue
         buckets = _equal_mass(counts / total, size) if ordinal else _most_frequent(counts, size)
-        sums = np.bincount(buckets, weights=counts)
+        sums = np.bincount(buckets, weights=counts).astype(np.float64)
         mixed = np.divide(counts, sums[buckets], out=np.ones_like(counts), where=sums[buckets] > 0)
         found.append(Level(sums, buckets, float((counts * (1 - mixed)).sum() / total)))
     return found

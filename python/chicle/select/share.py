@@ -33,4 +33,4 @@ def one_way_share(domain: Mapping[str, int], n: float, mu: float) -> float:
     number = len(domain) * (len(domain) - 1) // 2
     pairs = number ** (1 / 3) * max(min(float(cells), n * mu), 1.0) ** (2 / 3)
     singles = _FACTOR * sum(size ** (2 / 3) for size in domain.values() if size > _FEW_VALUES)
-    return min(max(singles / (singles + pairs), _LEAST), _MOST)
+    return float(min(max(singles / (singles + pairs), _LEAST), _MOST))
