@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 import chicle
 from chicle import Budget, Domain, Ledger, Measurement, ParameterError, Prism, PrismOptions, Records, Schema
 from chicle.measure import check_coarsening
-from chicle.mechanisms.prism import _MAX_CELLS, _SMALL, _mean
+from chicle.mechanisms.prism import _MAX_CELLS, _SMALL, _mean, _over_schema
 from chicle.privacy import GaussianEvent, TestNoise
 from chicle.select.expected_error import MAX_CELLS
 from tests.privacy.test_replay import table_of
@@ -374,3 +375,21 @@ def test_the_domain_is_the_schemas_whatever_was_merged() -> None:
     made = Prism(epsilon=0.3, delta=1e-9).fit(table).sample(4_000, seed=0)
     assert (made["a"] > 0).mean() == pytest.approx(0.5, abs=0.15)
     assert np.unique(made["a"]).size > 15
+
+
+@pytest.mark.parametrize("ordinal", [[], ["c", "e"]])
+def test_buckets_of_merged_values_are_buckets_of_the_schemas_values(ordinal: list[str]) -> None:
+    """Counting merged values in buckets is counting the values in what `_over_schema` says."""
+    table = records_of()
+    ledger = Ledger(Budget(rho=1e9), noise=TestNoise(0))
+    one_ways = chicle.measure(table, [(name,) for name in DOMAIN], 0.01, ledger)
+    noisy = [replace(one_way, sigma=25.0) for one_way in one_ways]
+    compression = chicle.compress(noisy, table.domain, ordinal=ordinal, vanish=False)
+    coarsening = {name: np.arange(compression.domain[name]) // 3 for name in ("c", "d")}
+    assert compression.domain["e"] < DOMAIN["e"]
+    (counted,) = chicle.measure(
+        compression.encode(table), [("c", "d", "e", "f")], 0.01, ledger, coarsening=[coarsening]
+    )
+    shown = _over_schema(counted, compression)
+    assert set(shown.coarsening) == {"c", "d", "e"}
+    np.testing.assert_array_equal(counted.values, coarsened_count(table, shown))
