@@ -383,7 +383,7 @@ def test_buckets_of_merged_values_are_buckets_of_the_schemas_values(ordinal: lis
     table = records_of()
     ledger = Ledger(Budget(rho=1e9), noise=TestNoise(0))
     one_ways = chicle.measure(table, [(name,) for name in DOMAIN], 0.01, ledger)
-    noisy = [replace(one_way, sigma=25.0) for one_way in one_ways]
+    noisy = [replace(one_way, sigma=50.0) for one_way in one_ways]
     compression = chicle.compress(noisy, table.domain, ordinal=ordinal, vanish=False)
     coarsening = {name: np.arange(compression.domain[name]) // 3 for name in ("c", "d")}
     assert compression.domain["e"] < DOMAIN["e"]
