@@ -3,8 +3,8 @@
 python benches/ablation.py run RESULTS.csv [seeds]      # resumable: what RESULTS has is not done again
 python benches/ablation.py show RESULTS.csv [PLOT.svg]  # tables in Markdown; a plot, if matplotlib is there
 
-Tables are the simulated census and the folders of $CHICLE_DATA, or of a folder ``shared/data`` beside the checkout; of each the first
-50,000 records. Errors are mean total variation distances to them.
+Tables are the simulated census and the folders of $CHICLE_DATA, or of a folder ``shared/data`` beside the checkout; of
+each the first 50,000 records. Errors are mean total variation distances to them.
 """
 
 from __future__ import annotations
@@ -149,9 +149,7 @@ def show(results: Path, plot: Path | None) -> None:
     ratios = {step: [ratio(three, name, step) for name in names] for step in steps}
     for step, found in ratios.items():
         say(f"| {step} | {' | '.join(f'{value:.3f}' for value in found)} | {geometric(found):.3f} |\n")
-    say(
-        "\nConstants: 3-way error over that with the default, and with the value that is best on all *other* tables:\n\n"
-    )
+    say("\nConstants: 3-way error over that with the default; and with the value that is best on all other tables:\n\n")
     say(f"| | {' | '.join(names)} | mean |\n|---|{'---|' * (len(names) + 1)}\n")
     for constant, values in CONSTANTS.items():
         table = {value: [ratio(three, name, label(constant, value)) for name in names] for value in values}
@@ -179,11 +177,11 @@ def geometric(values: list[float]) -> float:
 
 
 def draw(ratios: dict[str, list[float]], names: list[str], plot: Path) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 - only for the plot
+    import matplotlib as mpl  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - only for the plot
 
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "chicle"
-    from matplotlib import pyplot as plt  # noqa: PLC0415
+    from matplotlib import pyplot as plt  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415
 
     figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
     steps = sorted(ratios, key=lambda step: geometric(ratios[step]))

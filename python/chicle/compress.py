@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -198,13 +199,14 @@ def _merged(one_way: Measurement, codes: npt.NDArray[np.int64]) -> _Change:
     """Return the change that gives each old value the new one in `codes`."""
     values, cells = one_way.values, int(codes.max()) + 1
     sums = np.bincount(codes, weights=values, minlength=cells)
-    shares = np.empty(values.size)
-    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes, minlength=cells))[:-1])
-    for total, group in zip(sums, members, strict=True):
+    shares = np.ones(values.size)
+    several = np.flatnonzero(np.bincount(codes, minlength=cells) > 1)
+    for total, group in zip(sums[several], _places(codes, several), strict=True):
         weights = onto_simplex(values[group], max(float(total), 1.0))
         shares[group] = weights / weights.sum()
     sigma = one_way.sigma * math.sqrt(values.size / cells)
-    new = replace(one_way, values=sums.astype(values.dtype), sigma=sigma)
+    counts: npt.NDArray[Any] = sums.astype(values.dtype)
+    new = replace(one_way, values=counts, sigma=sigma)
     return _Change(new, codes.astype(code_dtype(cells)), shares)
 
 
@@ -214,8 +216,17 @@ def _decode(codes: Codes, change: _Change, cardinality: int, rng: np.random.Gene
     back = np.zeros(members.size, dtype=code_dtype(cardinality))
     back[change.codes[change.shares > 0]] = np.flatnonzero(change.shares > 0)
     old = back[codes]
-    for code in np.flatnonzero(members > 1):
-        rows = np.flatnonzero(codes == code)
-        group = np.flatnonzero((change.codes == code) & (change.shares > 0))
+    several = np.flatnonzero(members > 1)
+    held = np.flatnonzero(change.shares > 0)
+    for rows, group in zip(
+        _places(codes, several), (held[at] for at in _places(change.codes[held], several)), strict=True
+    ):
         old[rows] = rng.permutation(np.repeat(group, apportion(change.shares[group], rows.size, rng)))
     return old
+
+
+def _places(codes: npt.NDArray[Any], wanted: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+    """Return where each wanted code stands, by sorting once."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=int(wanted.max(initial=0)) + 1))
+    return [order[ends[code - 1] if code else 0 : ends[code]] for code in wanted]

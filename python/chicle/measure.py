@@ -103,7 +103,7 @@ def measure(
     each = [real("sigma", sigma) for sigma in (np.atleast_1d(sigmas) if np.ndim(sigmas) else [sigmas] * len(named))]
     if len(each) != len(named):
         raise PrivacyError(f"{len(named)} cliques need one sigma, or as many as there are cliques; got {len(each)}")
-    maps = [{}] * len(named) if coarsening is None else list(coarsening)
+    maps: list[Coarsening] = [{}] * len(named) if coarsening is None else [coarse or {} for coarse in coarsening]
     if len(maps) != len(named):
         raise DomainError(f"coarsening needs an entry for each of the {len(named)} cliques, not {len(maps)}")
     buckets = [check_coarsening(clique, coarse, records.domain) for clique, coarse in zip(named, maps, strict=True)]

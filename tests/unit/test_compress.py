@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chicle
@@ -186,3 +186,99 @@ def test_real_values_and_empty_tables() -> None:
     assert compression.one_ways[0].values.tolist() == [99.5, 35.75]
     nobody = Records({"a": []}, {"a": 3})
     assert len(compression.decode(compression.encode(nobody))) == 0
+
+
+# --- Neighbours of an ordinal attribute ------------------------------------------------------------------------------
+
+
+def stands_out(values: Any, theta: float, sigma: float = 10.0) -> int | None:
+    """Return with which value the sum from the first one on stands out first."""
+    total = 0
+    for last, value in enumerate(values.tolist()):
+        total += value
+        if total >= theta * sigma * (last + 1) ** 0.5:
+            return last
+    return None
+
+
+@settings(max_examples=12)
+@given(st.data(), records(), st.sampled_from([0.0, 1.0, 3.0]))
+def test_ordinal_groups_are_intervals_that_stand_out(data: st.DataObject, table: Records, theta: float) -> None:
+    one_ways = data.draw(released(table.domain))
+    compression = compress(one_ways, table.domain, theta=theta, ordinal=table.domain)
+    encoded = compression.encode(table)
+    decoded = compression.decode(encoded, seed=1)
+    for measurement, new in zip(one_ways, compression.one_ways, strict=True):
+        (name,) = measurement.clique
+        values, codes = measurement.values, compression.codes(name)
+        assert codes[0] == 0
+        assert set(np.diff(codes)) <= {0, 1}, "neighbours, and none left out"
+        ends = [*np.flatnonzero(np.diff(codes)).tolist(), values.size - 1]
+        start = 0
+        for group, end in enumerate(ends):
+            assert new.values[group] == values[start : end + 1].sum()
+            first = stands_out(values[start : end + 1], theta)
+            if group < len(ends) - 1:
+                assert first == end - start, "with its last value, not before"
+            elif first is None:
+                assert group == 0, "nothing stands out at all"
+            else:
+                assert stands_out(values[start + first + 1 : end + 1], theta) is None, "the last one takes what is left"
+            start = end + 1
+        assert new.values.size * new.sigma**2 == pytest.approx(values.size * 100)
+        np.testing.assert_array_equal(encoded[name], codes[table[name]])
+        np.testing.assert_array_equal(codes[decoded[name]], encoded[name], "each record stays in its group")
+
+
+def test_ordinal_and_nominal_attributes_side_by_side() -> None:
+    values = [40, 5, 10, 40, 2, 3]
+    compression = compress([one_way(values), one_way(values, name="b")], {"a": 6, "b": 6}, ordinal=["a"])
+    # 5 + 10 + 40 is above 30 sqrt 3, and the last two join it.
+    assert compression.codes("a").tolist() == [0, 1, 1, 1, 1, 1]
+    assert compression.codes("b").tolist() == [0, 0, 0, 1, 0, 0]
+    made = compression.decode(
+        Records({"a": np.ones(6_000, dtype=int), "b": np.ones(6_000, dtype=int)}, {"a": 2, "b": 2})
+    )
+    assert np.abs(np.bincount(made["a"], minlength=6) - [0, 500, 1_000, 4_000, 200, 300]).max() <= 1
+    assert set(made["b"]) == {3}
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ([50, 40, 30], [0, 1, 2]),
+        ([50, 2, 3], [0, 0, 0]),
+        ([-5, 2, 90], [0, 0, 0]),
+        ([-5, 2, 90, 31, -7], [0, 0, 0, 1, 1]),
+        ([0, 0, 0], [0, 0, 0]),
+        ([7], [0]),
+    ],
+)
+def test_ordinal_by_example(values: list[int], codes: list[int]) -> None:
+    compression = compress([one_way(values)], {"a": len(values)}, ordinal=["a"])
+    assert compression.codes("a").tolist() == codes
+    assert compression.one_ways[0].values.sum() == sum(values)
+
+
+# --- Nothing vanishes ------------------------------------------------------------------------------------------------
+
+
+@given(st.data(), records(), st.sampled_from([0.0, 1.0, 3.0]))
+def test_without_vanishing_low_values_are_one_value(data: st.DataObject, table: Records, theta: float) -> None:
+    one_ways = data.draw(released(table.domain))
+    compression = compress(one_ways, table.domain, theta=theta, vanish=False)
+    encoded = compression.encode(table)
+    decoded = compression.decode(encoded, seed=1)
+    for measurement, new in zip(one_ways, compression.one_ways, strict=True):
+        (name,) = measurement.clique
+        values, codes = measurement.values, compression.codes(name)
+        low = np.flatnonzero(values < theta * measurement.sigma)
+        if low.size < 2:
+            assert codes.tolist() == list(range(values.size)), "one alone stays as it is"
+        else:
+            kept = np.setdiff1d(np.arange(values.size), low)
+            assert codes[kept].tolist() == list(range(kept.size))
+            assert set(codes[low]) == {kept.size}, "no record moves to a value that it does not share a fate with"
+        assert new.values.sum() == values.sum(), "no count is lost"
+        assert new.values.size * new.sigma**2 == pytest.approx(values.size * 100)
+        np.testing.assert_array_equal(codes[decoded[name]], encoded[name])

@@ -68,8 +68,8 @@ def test_pairs_are_taken_from_larger_cliques_and_the_most_precise() -> None:
 
 
 def test_coarse_measurements_are_spread_over_their_buckets() -> None:
-    measurement = Measurement(("a", "b"), np.array([[6, 2], [4, 0]]), 1.0)
-    (target,) = check_targets([measurement], chicle.Domain({"a": 3, "b": 2}), [{"a": [0, 1, 0]}])
+    measurement = Measurement(("a", "b"), np.array([[6, 2], [4, 0]]), 1.0, coarsening={"a": [0, 1, 0]})
+    (target,) = check_targets([measurement], chicle.Domain({"a": 3, "b": 2}))
     assert target.margin(("a", "b"), chicle.Domain({"a": 3, "b": 2})).tolist() == [[3, 1], [4, 0], [3, 1]]
     assert target.margin(("b", "a"), chicle.Domain({"a": 3, "b": 2})).tolist() == [[3, 4, 3], [1, 0, 1]]
 

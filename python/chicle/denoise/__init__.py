@@ -3,5 +3,6 @@
 from chicle.denoise.absorb import absorb
 from chicle.denoise.low_rank import low_rank
 from chicle.denoise.shrink import shrink
+from chicle.denoise.tables import denoise
 
-__all__ = ["absorb", "low_rank", "shrink"]
+__all__ = ["absorb", "denoise", "low_rank", "shrink"]

@@ -1,8 +1,8 @@
 """Absorb the margins of all tables of an attribute into its 1-way, by inverse variance.
 
 A table's margin says how many records each value (or bucket of values) has, with the noise of all cells it sums. Margin
-after margin, the estimate x with variances v is updated as by a Kalman filter: a bucket whose estimates add up to X with variance V
-meets a measured sum M of variance U, and moves by ``V / (V + U) (M - X)``, shared out by variance.
+after margin, the estimates and their variances are updated as by a Kalman filter: a bucket whose estimates add up to X
+with variance V meets a measured sum M of variance U, and moves by ``V / (V + U) (M - X)``, shared out by variance.
 Correlations that the update makes between the values of a bucket are left out.
 """
 

@@ -1,11 +1,11 @@
-"""Joint low-rank denoising of pair tables: the directions in which an attribute's values differ are few, and all of its
-tables share them.
+"""Joint low-rank denoising of pair tables: the values of an attribute differ in few directions, which its tables share.
 
-Let Z be a pair's noisy deviation from independence, rows and columns adding up to 0. For an attribute (at one level) with k
-values, G = sum over its tables of ``Z Z' / sigma^2`` has eigenvalues up to about ``(sqrt k + sqrt m)^2`` from noise
-alone, m columns in all (Marchenko and Pastur); eigenvectors above 1.1 times that are directions of signal. In the bases of both
-attributes each coefficient c of a table is kept by ``max(1 - sigma^2 / c^2, 0)``; what lies in the space of one attribute only,
-by ``max(1 - sigma^2 (f + sqrt(f / 2)) / e, 0)`` as a block of f degrees of freedom and energy e; the rest is dropped.
+Let Z be a pair's noisy deviation from independence, rows and columns adding up to 0. For an attribute (at one level)
+with k values, G = sum over its tables of ``Z Z' / sigma^2`` has eigenvalues up to about ``(sqrt k + sqrt m)^2`` from
+noise alone, m columns in all (Marchenko and Pastur); eigenvectors above 1.1 times that are directions of signal. In the
+bases of both attributes each coefficient c of a table is kept by ``max(1 - sigma^2 / c^2, 0)``; what lies in the space
+of one attribute only, by ``max(1 - sigma^2 (f + sqrt(f / 2)) / e, 0)`` as a block of f degrees of freedom and energy e;
+the rest is dropped.
 """
 
 from __future__ import annotations
@@ -58,7 +58,12 @@ def _basis(axis: Axis, tables: Sequence[Deviation]) -> Floats:
     blocks = [table.values / table.sigma for table in tables if table.axes[0] == axis]
     blocks += [table.values.T / table.sigma for table in tables if table.axes[1] == axis]
     joined = np.concatenate(blocks, axis=1)
-    values, vectors = np.linalg.eigh(joined @ joined.T)
+    # With more rows than columns G is large, and the singular vectors of what it is made of are cheaper.
+    if joined.shape[0] > joined.shape[1]:
+        vectors, roots, _ = np.linalg.svd(joined, full_matrices=False)
+        values = roots**2
+    else:
+        values, vectors = np.linalg.eigh(joined @ joined.T)
     noise = (np.sqrt(joined.shape[0]) + np.sqrt(joined.shape[1])) ** 2
     kept: Floats = np.ascontiguousarray(vectors[:, values > _EDGE * noise].T)
     return kept

@@ -1,8 +1,9 @@
 """Empirical Bayes: draw each cell of a noisy table towards what is expected of it, as far as noise alone explains.
 
 Cells are put into classes by their expected count, an octave each. Within a class the mean square of (value - expected)
-is noise plus true deviation, so the deviation has a variance of about ``tau^2 = max(mean square - sigma^2, 0)``, and the best
-linear estimate keeps ``tau^2 / (tau^2 + sigma^2)`` of each cell's deviation (James and Stein; Efron and Morris 1973).
+is noise plus true deviation, so the deviation has a variance of about ``tau^2 = max(mean square - sigma^2, 0)``, and
+the best linear estimate keeps ``tau^2 / (tau^2 + sigma^2)`` of each cell's deviation (James and Stein; Efron and Morris
+1973).
 """
 
 from __future__ import annotations

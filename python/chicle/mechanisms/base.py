@@ -18,7 +18,7 @@ from chicle.records import Records
 from chicle.release import Release
 from chicle.schema import Schema, table_kind
 
-__all__ = ["Mechanism"]
+__all__ = ["Mechanism", "as_schema"]
 
 _Self = TypeVar("_Self", bound="Mechanism")
 
@@ -62,7 +62,7 @@ class Mechanism(ABC):
 
     def plan(self, schema: Schema) -> Plan:
         """Return what a fit on a table of this schema will release, before any data is seen."""
-        return self._plan(_as_schema(schema), self.budget)
+        return self._plan(as_schema(schema), self.budget)
 
     def fit(  # noqa: PYI019 - Self is not in the typing of Python 3.10
         self: _Self,
@@ -88,7 +88,7 @@ class Mechanism(ABC):
                 raise SchemaError("a data frame needs a schema; write Schema.from_cardinalities({name: values, ...})")
             declared = Schema(source.domain, max_records_per_person=source.max_records_per_person)
         else:
-            declared = _as_schema(schema)
+            declared = as_schema(schema)
         if ledger is None:
             ledger = Ledger(budget)
         elif ledger.budget.accounting != budget.accounting:
@@ -132,7 +132,8 @@ class Mechanism(ABC):
     def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger, kind: str) -> Release: ...
 
 
-def _as_schema(schema: Schema | Mapping[str, int]) -> Schema:
+def as_schema(schema: Schema | Mapping[str, int]) -> Schema:
+    """Return a schema, or that of a coded table given as a mapping."""
     if isinstance(schema, Schema):
         return schema
     if isinstance(schema, Mapping):

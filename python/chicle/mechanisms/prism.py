@@ -20,17 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from chicle import _core
-from chicle._checks import integer, threads_or_all
+from chicle._checks import integer
 from chicle.compress import Compression, compress
-from chicle.denoise import absorb, low_rank, shrink
-from chicle.denoise.low_rank import Deviation
+from chicle.denoise import denoise
 from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
 from chicle.errors import ParameterError
@@ -38,27 +34,23 @@ from chicle.generate.descent import Descent
 from chicle.generate.independent import independent
 from chicle.generate.start import check_seed
 from chicle.generate.targets import onto_simplex
-from chicle.measure import Coarsening, Measurement, estimate_total, measure
-from chicle.mechanisms.base import Mechanism
+from chicle.measure import Measurement, estimate_total, measure
+from chicle.mechanisms.base import Mechanism, as_schema
 from chicle.plan import Plan, Step
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
-from chicle.release import Release
+from chicle.release import Generator, Release
 from chicle.schema import Schema
 from chicle.select import budget_shares, indif
-from chicle.select.expected_error import CAUTION, Prospects, expected_errors, noise_error, steady
-from chicle.select.levels import SIZES, Level, levels
-from chicle.select.price import choose, find_price, grid
+from chicle.select.expected_error import CAUTION, noise_error, steady
+from chicle.select.levels import SIZES, levels
+from chicle.select.sets import ChosenSet, Packing, as_cliques, choose_sets
 from chicle.select.share import one_way_share
 
 __all__ = ["Prism", "PrismOptions"]
 
 Floats = npt.NDArray[np.float64]
-
-_SMALL = 4
-_MAX_CELLS = 64
-_ROUNDS = 3
 
 # Where the 1-ways are wrong by more than this share of the records, pairs measured with the rest of the budget do not
 # make up for what it would do for the 1-ways: on five tables the errors of both cross between .09 and .15.
@@ -86,8 +78,8 @@ class PrismOptions:
     order
         Most attributes of a set: 4, 3, or 2 for no packing.
     triple_bonus, triple_error
-        What a covered triple is worth while pairs are packed, and how wrong one is that nothing covers, both in terms of how
-        far pairs of small attributes are from independence, on average; ``triple_error=0`` covers none on purpose.
+        What a covered triple is worth while pairs are packed, and how wrong one is that nothing covers, as parts of the
+        mean distance of pairs of small attributes from independence; ``triple_error=0`` covers none on purpose.
     absorb, low_rank, shrink
         The three parts of denoising.
     sweeps
@@ -123,21 +115,14 @@ class PrismOptions:
         for name in ("theta", "caution", "triple_bonus", "triple_error", "threshold"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ParameterError(f"{name} must be finite and at least 0, not {getattr(self, name)!r}")
+        if not isinstance(self.sizes, tuple):
+            raise ParameterError(f"sizes must be a tuple of numbers of buckets, not {self.sizes!r}")
         for size in self.sizes:
             integer("a level's size", size, 2)
         integer("order", self.order, 2, 4)
         integer("sweeps", self.sweeps, 1)
         if self.replicate is not None:
             integer("replicate", self.replicate, 1)
-
-
-@dataclass(frozen=True)
-class _Set:
-    """Attributes to measure together: their positions, their levels, and the precision they ask for."""
-
-    attributes: tuple[int, ...]
-    levels: tuple[int, ...]
-    precision: float
 
 
 class Prism(Mechanism):
@@ -179,13 +164,12 @@ class Prism(Mechanism):
 
     def plan(self, schema: Schema, n: int = 100_000) -> Plan:
         """Return what a fit will release, if the table has about `n` records; a fit asks the data, privately."""
-        self._assumed = integer("n", n, 0)
-        return super().plan(schema)
+        return self._plan(as_schema(schema), self.budget, integer("n", n, 0))
 
-    def _plan(self, schema: Schema, budget: Budget) -> Plan:
+    def _plan(self, schema: Schema, budget: Budget, n: int = 100_000) -> Plan:
         options = self._options()
         domain, k = schema.domain, schema.max_records_per_person
-        parts = _Parts(options, budget.rho, domain, self._assumed, k)
+        parts = _Parts(options, budget.rho, domain, n, k)
         steps = [
             Step(release="records", of="their number", values=1, rho=parts.counting, sigma=parts.sigma(parts.counting))
         ]
@@ -217,26 +201,62 @@ class Prism(Mechanism):
         one_ways = measure(records, singles, sigmas, ledger, purpose="1-way", threads=self.threads)
         total = max(estimate_total([size, *one_ways]), 1)
         if _one_way_error(one_ways, total) > _TOO_NOISY:
-            notes = ("the 1-ways are too noisy for pairs to tell more: attributes are independent",)
-            return self._independent(
-                records, schema, one_ways, parts, parts.selection + parts.tables, ledger, kind, notes
-            )
+            rest = parts.selection + parts.tables
+            best, again = self._again(records, one_ways, parts, rest, ledger)
+            notes: tuple[str, ...] = ("the 1-ways are too noisy for pairs to tell more: attributes are independent",)
+            measured = (size, *one_ways, *again)
+            return Release(schema, measured, ledger, _independent(best, domain), kind, notes)
         compression = compress(one_ways, domain, theta=options.theta, ordinal=schema.ordinal, vanish=False)
         coded = compression.encode(records)
-        resolutions = _resolutions(compression, total, schema.ordinal, options.sizes)
-        sets: list[_Set] = []
-        if parts.selection > 0:
-            scores = indif(coded, ledger, rho=parts.selection, one_ways=compression.one_ways, threads=self.threads)
-            distances = steady(scores.values, scores.sigma)
-            sets = self._choose(distances, resolutions, schema, compression.domain, total, 2 * parts.tables / k**2)
+        resolutions = [
+            levels(
+                onto_simplex(one_way.values, total), ordinal=one_way.clique[0] in schema.ordinal, sizes=options.sizes
+            )
+            for one_way in compression.one_ways
+        ]
+        sets: list[ChosenSet] = []
+        rest = parts.selection + parts.tables
+        pairs = [pair for pair in all_pairs(coded.domain) if min(coded.domain.shape(pair)) > 1]
+        if pairs:
+            rest = parts.tables
+            scores = indif(
+                coded,
+                ledger,
+                rho=parts.selection,
+                one_ways=compression.one_ways,
+                pairs=pairs,
+                threads=self.threads,
+            )
+            sets = choose_sets(
+                steady(scores.values, scores.sigma),
+                pairs,
+                resolutions,
+                coded.domain,
+                ordinal=schema.ordinal,
+                total=total,
+                budget=2 * parts.tables / k**2,
+                caution=options.caution,
+                packing=Packing(options.order, options.triple_bonus, options.triple_error),
+                threads=self.threads,
+            )
         if not sets:
-            notes = ("no pair of attributes stands out: attributes are independent",)
-            return self._independent(records, schema, one_ways, parts, parts.tables, ledger, kind, notes)
-        cliques, coarsening = _cliques(sets, compression.domain, resolutions)
+            best, again = self._again(records, one_ways, parts, rest, ledger)
+            notes = ("no pair of attributes stands out: attributes are independent",) if len(domain) > 1 else ()
+            measured = (size, *one_ways, *again)
+            return Release(schema, measured, ledger, _independent(best, domain), kind, notes)
+        cliques, coarsening = as_cliques(sets, compression.domain, resolutions)
         asked = sum(chosen.precision for chosen in sets)
         sigmas = [parts.sigma(parts.tables * chosen.precision / asked) for chosen in sets]
         tables = measure(coded, cliques, sigmas, ledger, coarsening=coarsening, threads=self.threads)
-        targets = _denoise(one_ways, tables, compression, total, options)
+        targets = denoise(
+            one_ways,
+            tables,
+            compression,
+            total,
+            absorbing=options.absorb,
+            sharing=options.low_rank,
+            shrinking=options.shrink,
+        )
 
         def generate(n: int, seed: int | None, trace: list[float]) -> Records:
             made = self._records(targets, compression.domain, n, seed, trace)
@@ -245,57 +265,16 @@ class Prism(Mechanism):
         released = [_over_schema(table, compression) for table in tables]
         return Release(schema, (size, *one_ways, *released), ledger, generate, kind)
 
-    def _independent(
-        self,
-        records: Records,
-        schema: Schema,
-        one_ways: Sequence[Measurement],
-        parts: _Parts,
-        rho: float,
-        ledger: Ledger,
-        kind: str,
-        notes: tuple[str, ...],
-    ) -> Release:
-        """Spend what is left on the 1-ways: then Prism is the Independent mechanism, with as little noise."""
-        domain = schema.domain
-        best, measured = list(one_ways), list(one_ways)
-        if rho > 0:
-            cliques = [one_way.clique for one_way in one_ways]
-            sigmas = [parts.sigma(rho * share) for share in budget_shares(cliques, domain)]
-            again = measure(records, cliques, sigmas, ledger, purpose="1-way", threads=self.threads)
-            best = [_mean(first, second) for first, second in zip(one_ways, again, strict=True)]
-            measured += again
-
-        def generate(n: int, seed: int | None, _trace: list[float]) -> Records:
-            return independent(best, domain, n, seed=seed)
-
-        return Release(schema, tuple(measured), ledger, generate, kind, notes)
-
-    def _choose(
-        self,
-        distances: Floats,
-        resolutions: Sequence[Sequence[Level]],
-        schema: Schema,
-        domain: Domain,
-        total: float,
-        budget: float,
-    ) -> list[_Set]:
-        """Return the sets to measure, and the precision of each, by expected errors at one price."""
-        options = self._options()
-        sigmas = grid(budget)
-        ordinal = [name in schema.ordinal for name in domain]
-        prospects = expected_errors(resolutions, ordinal, distances, total, sigmas, caution=options.caution)
-        price = find_price(prospects, sigmas, budget)
-        sets: list[_Set] = []
-        for _ in range(_ROUNDS):
-            places = choose(prospects, sigmas, price)
-            sets = _pack(prospects, places, sigmas, domain, price, options, self.threads)
-            spent = sum(chosen.precision for chosen in sets)
-            if options.order == 2 or not sets or abs(spent / budget - 1) < 0.05:
-                break
-            # What is spent goes as price^(-2/3).
-            price *= (spent / budget) ** 1.5
-        return sets
+    def _again(
+        self, records: Records, one_ways: Sequence[Measurement], parts: _Parts, rho: float, ledger: Ledger
+    ) -> tuple[list[Measurement], list[Measurement]]:
+        """Spend what is left on the 1-ways; return what both measurements say together, and the second."""
+        if rho <= 0:
+            return list(one_ways), []
+        cliques = [one_way.clique for one_way in one_ways]
+        sigmas = [parts.sigma(rho * share) for share in budget_shares(cliques, records.domain)]
+        again = measure(records, cliques, sigmas, ledger, purpose="1-way", threads=self.threads)
+        return [_mean(first, second) for first, second in zip(one_ways, again, strict=True)], again
 
     def _records(
         self, targets: Sequence[Measurement], domain: Domain, n: int, seed: int | None, trace: list[float]
@@ -343,8 +322,6 @@ class Prism(Mechanism):
         if self.progress is not None:
             self.progress(len(trace), error)
 
-    _assumed = 100_000
-
 
 class _Parts:
     """How the budget is split."""
@@ -374,83 +351,20 @@ def _one_way_error(one_ways: Sequence[Measurement], total: float) -> float:
     return float(np.mean(errors))
 
 
+def _independent(best: Sequence[Measurement], domain: Domain) -> Generator:
+    """Return what Prism is where only the 1-ways can be told: the Independent mechanism, with as little noise."""
+
+    def generate(n: int, seed: int | None, _trace: list[float]) -> Records:
+        return independent(best, domain, n, seed=seed)
+
+    return generate
+
+
 def _mean(first: Measurement, second: Measurement) -> Measurement:
     """Return both measurements of one attribute as one, by inverse variance."""
     weight = second.sigma**2 / (first.sigma**2 + second.sigma**2)
     values = weight * first.values + (1 - weight) * second.values
     return replace(first, values=values, sigma=math.sqrt(weight) * first.sigma)
-
-
-def _resolutions(
-    compression: Compression, total: float, ordinal: frozenset[str], sizes: Sequence[int]
-) -> list[list[Level]]:
-    return [
-        levels(onto_simplex(one_way.values, total), ordinal=one_way.clique[0] in ordinal, sizes=sizes)
-        for one_way in compression.one_ways
-    ]
-
-
-def _pack(
-    prospects: Prospects,
-    places: npt.NDArray[np.int64],
-    sigmas: Floats,
-    domain: Domain,
-    price: float,
-    options: PrismOptions,
-    threads: int | None,
-) -> list[_Set]:
-    """Return the chosen pairs as sets, those of small attributes packed into larger ones."""
-    sizes = np.array(list(domain.values()))
-    small = np.flatnonzero((sizes > 1) & (sizes <= _SMALL))
-    rank = np.full(len(sizes), -1)
-    rank[small] = np.arange(small.size)
-    packs = options.order > 2 and small.size > 2
-    inside = (rank[prospects.pairs] >= 0).all(axis=1) & packs
-    precision = 1 / sigmas**2
-    sets = [
-        _Set(tuple(pair.tolist()), tuple(prospects.level[p, place].tolist()), float(precision[place]))
-        for p, (pair, place) in enumerate(zip(prospects.pairs, places, strict=True))
-        if place >= 0 and not inside[p]
-    ]
-    if not packs:
-        return sets
-    triples = math.comb(len(sizes), 3) / len(prospects.pairs)
-    among = np.flatnonzero(inside)
-    interaction = max(float(prospects.structure[among].mean()), 0.0)
-    chosen = among[places[among] >= 0]
-    packed = _core.pack(
-        sizes[small].tolist(),
-        sigmas,
-        np.ascontiguousarray(prospects.fine[among]).reshape(-1),
-        np.ascontiguousarray(prospects.unmeasured[among]),
-        [(rank[prospects.pairs[p]].tolist(), int(places[p])) for p in chosen],
-        price,
-        options.order,
-        _MAX_CELLS,
-        options.triple_bonus * interaction / triples,
-        options.triple_error * interaction,
-        1 / triples if options.triple_error > 0 else 0.0,
-        0,
-        threads_or_all(threads),
-    )
-    for attributes, place in packed:
-        sets.append(_Set(tuple(small[attributes].tolist()), (0,) * len(attributes), float(precision[place])))
-    return sets
-
-
-def _cliques(
-    sets: Sequence[_Set], domain: Domain, resolutions: Sequence[Sequence[Level]]
-) -> tuple[list[Clique], list[Coarsening]]:
-    names = list(domain)
-    cliques: list[Clique] = []
-    coarsening: list[Coarsening] = []
-    for chosen in sets:
-        cliques.append(tuple(names[i] for i in chosen.attributes))
-        seen = {
-            names[i]: resolutions[i][level].buckets for i, level in zip(chosen.attributes, chosen.levels, strict=True)
-        }
-        coarsening.append({name: buckets for name, buckets in seen.items() if buckets is not None})
-    return cliques, coarsening
 
 
 def _over_schema(table: Measurement, compression: Compression) -> Measurement:
@@ -462,78 +376,3 @@ def _over_schema(table: Measurement, compression: Compression) -> Measurement:
         if buckets is not None or compression.domain[name] != compression.original[name]:
             seen[name] = codes if buckets is None else np.asarray(buckets)[codes]
     return replace(table, coarsening=seen)
-
-
-def _denoise(
-    one_ways: Sequence[Measurement],
-    tables: Sequence[Measurement],
-    compression: Compression,
-    total: float,
-    options: PrismOptions,
-) -> list[Measurement]:
-    """Return targets for descent: 1-ways and tables after all of them have been heard."""
-    domain = compression.domain
-    singles: list[Measurement] = []
-    for one_way, coded in zip(one_ways, compression.one_ways, strict=True):
-        (name,) = one_way.clique
-        merged = np.bincount(compression.codes(name), minlength=domain[name])
-        values, variances = coded.values.astype(np.float64), merged * one_way.sigma**2
-        if options.absorb:
-            values, variances = absorb(name, values, variances, tables)
-        sigma = math.sqrt(float(variances.sum()) / merged.sum())
-        singles.append(replace(coded, values=onto_simplex(values, total), sigma=sigma))
-    shares = {single.clique[0]: single.values / total for single in singles}
-    found = [_expect(table, shares, total) for table in tables]
-    return [*singles, *_shrunk(found, options)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Expected:
-    """A table with what independence expects of it; a pair's noisy values have the expected margins."""
-
-    table: Measurement
-    values: Floats
-    expected: Floats
-    variance: float
-
-
-def _expect(table: Measurement, shares: dict[str, Floats], total: float) -> _Expected:
-    axes = []
-    for name in table.clique:
-        buckets = table.coarsening.get(name)
-        axes.append(shares[name] if buckets is None else np.bincount(np.asarray(buckets), weights=shares[name]))
-    expected = total * reduce(np.multiply.outer, axes)
-    values, variance = table.values.astype(np.float64), table.sigma**2
-    if values.ndim == 2:
-        off = values - expected
-        rows, columns = off.shape
-        values = expected + off - off.mean(axis=1, keepdims=True) - off.mean(axis=0, keepdims=True) + off.mean()
-        variance *= (rows - 1) * (columns - 1) / (rows * columns)
-    return _Expected(table, values, expected, variance)
-
-
-def _shrunk(found: Sequence[_Expected], options: PrismOptions) -> list[Measurement]:
-    pairs = [i for i, one in enumerate(found) if one.values.ndim == 2 and min(one.values.shape) > 1]
-    signal: dict[int, Floats] = {}
-    if options.low_rank and pairs:
-        deviations = [
-            Deviation(_axes(found[i].table), found[i].values - found[i].expected, found[i].table.sigma) for i in pairs
-        ]
-        signal = dict(zip(pairs, low_rank(deviations), strict=True))
-    targets = []
-    for i, one in enumerate(found):
-        values = one.values
-        if i in signal:
-            centre = one.expected + signal[i]
-            key = 0.7 * np.maximum(centre, 0.0) + 0.3 * one.expected
-            if options.shrink:
-                values = shrink(values, centre, one.table.sigma**2, key=key)
-        elif options.shrink and one.variance > 0:
-            values = shrink(values, one.expected, one.variance)
-        targets.append(replace(one.table, values=values))
-    return targets
-
-
-def _axes(table: Measurement) -> tuple[Any, Any]:
-    first, second = ((name, np.asarray(table.coarsening.get(name, ())).tobytes()) for name in table.clique)
-    return first, second

@@ -1,21 +1,23 @@
 """What a table of a pair would cost in error, at any level and any noise: predicted from released numbers alone.
 
 For a pair with expected cell counts m under independence (the product R of the released 1-ways), a released distance E
-from R, and noise of standard deviation s on each cell, with ``q = sqrt(2 / pi)`` (mean of \\|z\\| for a normal z):
+from R, and noise of standard deviation s on each cell, with ``q = sqrt(2 / pi)``, the mean of abs(z) for a normal z:
 
-- the true table itself is a sample: its distance from what made it is about ``N_l = sum min(q sqrt(m), 2 m)`` at level l;
+- the true table itself is a sample: its distance from what made it is about ``N_l = sum min(q sqrt(m), 2 m)`` at level
+  l;
 - not measuring leaves ``sqrt(E^2 + N_0^2)``;
-- measuring at level l leaves 1.5 times what the buckets hide, ``r_l = sqrt(min(N_0^2 - N_l^2, E^2) + min(1, rho_a^2 + rho_b^2) S^2)``
-  with ``S^2 = max(E^2 - N_0^2, 0)`` the structure in E, together with the sampling noise inside the buckets, and
-  adds the noise that survives shrinkage, ``0.7 sum q s m / (m + 0.7 s)``: a cell with far fewer records than s is known
-  to be nearly empty from the 1-ways, and costs hardly anything;
-- rho of an attribute is the part of structure that its buckets hide: 0 at level 0; W, the share of records mixed up
-  within buckets, for a nominal attribute; ``1.2 k^-0.7 W`` with k buckets for an ordinal one, where neighbours are alike.
+- measuring at level l leaves what the buckets hide, ``r_l = sqrt(min(N_0^2 - N_l^2, E^2) + min(1, a^2 + b^2) S^2)``,
+  ``S^2 = max(E^2 - N_0^2, 0)`` the structure in E, together with the sampling noise inside the buckets; and adds the
+  noise that survives shrinkage, ``0.7 sum q s m / (m + 0.7 s)``: a cell with far fewer records than s is known to be
+  nearly empty from the 1-ways, and costs hardly anything;
+- a and b are the parts of structure that the buckets of both attributes hide: 0 at level 0; W, the share of records
+  mixed up within buckets, for a nominal attribute; ``1.2 k^-0.7 W`` with k buckets for an ordinal one, where neighbours
+  are alike.
 
-Sums over cells go by classes: values of an attribute are counted by quarter octaves of their share, and the classes of a
-pair's cells are those of the product. All pairs and levels then cost one matrix product, whatever their cells.
-The constants 0.7, 1.2 and -0.7 were fitted by prototypes on Adult and three small tables. 1.5 is for what denoising adds
-to fine tables and not to coarse ones; without it levels are chosen where they cost 3 % (`docs/prism.md`).
+Sums over cells go by classes: values of an attribute are counted by quarter octaves of their share, and the classes of
+a pair's cells are those of the product. All pairs and levels then cost one matrix product, whatever their cells.
+The constants 0.7, 1.2 and -0.7 were fitted by prototypes on Adult and three small tables. What buckets hide is counted
+`CAUTION` times, since denoising helps fine tables and not coarse ones (`docs/prism.md`).
 """
 
 from __future__ import annotations
@@ -122,6 +124,7 @@ def expected_errors(
         added = _SURVIVES * (profile @ noise)
         sampled = profile @ sampling
         cells = sizes[mine, None] * sizes[None, theirs]
+        lines = (sizes[mine, None] == 1) | (sizes[None, theirs] == 1)
         lost = np.minimum(hidden[mine, None] ** 2 + hidden[None, theirs] ** 2, 1.0)
         for j in range(i + 1, number):
             here = slice(first[j] - first[i + 1], first[j + 1] - first[i + 1])
@@ -129,10 +132,11 @@ def expected_errors(
             finest = sampled[0, here.start]
             inside = np.maximum(finest**2 - sampled[:, here] ** 2, 0.0)
             structure = max(distance**2 - finest**2, 0.0)
-            left = np.minimum(np.minimum(inside, distance**2) + lost[:, here] * structure, distance**2)
+            left = np.minimum(inside, distance**2) + lost[:, here] * structure
             error = caution * np.sqrt(left + inside)[:, :, None] + added[:, here]
             fine[start] = added[0, here.start]
-            error[cells[:, here] > max_cells] = np.inf
+            # One line of cells tells the 1-way of the other attribute, nothing of the pair.
+            error[(cells[:, here] > max_cells) | lines[:, here]] = np.inf
             error = error.reshape(-1, sigmas.size)
             option = error.argmin(axis=0)
             best[start] = error[option, np.arange(sigmas.size)]
@@ -157,7 +161,8 @@ def steady(distances: Floats, sigma: float) -> Floats:
     """
     spread = float(distances.var())
     kept = max(spread - sigma**2, 0.0) / spread if spread > 0 else 1.0
-    return distances.mean() + kept * (distances - distances.mean())
+    drawn: Floats = distances.mean() + kept * (distances - distances.mean())
+    return drawn
 
 
 def noise_error(counts: Floats, sigma: float) -> float:
@@ -165,7 +170,7 @@ def noise_error(counts: Floats, sigma: float) -> float:
     return float((_MEAN_ABS * sigma * counts / (counts + _EMPTY * sigma)).sum())
 
 
-def _hidden(level: Level, ordinal: bool) -> float:  # noqa: FBT001 - one attribute's kind
+def _hidden(level: Level, ordinal: bool) -> float:
     if level.buckets is None or not ordinal:
         return level.lost
     factor, power = _ORDINAL
@@ -176,7 +181,8 @@ def _classes(shares: Floats) -> Floats:
     """Return the mass of an attribute's values by quarter octaves of their share, from 1 down."""
     held = shares[shares > 0]
     place = np.minimum((-_PER_OCTAVE * np.log2(np.minimum(held, 1.0))).astype(np.int64), _CLASSES - 1)
-    return np.bincount(place, weights=held, minlength=_CLASSES)
+    masses: Floats = np.bincount(place, weights=held, minlength=_CLASSES).astype(np.float64)
+    return masses
 
 
 def _product(mine: Floats, theirs: Floats) -> Floats:

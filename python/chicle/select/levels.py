@@ -1,4 +1,4 @@
-"""Levels: the same attribute at fewer and fewer values, so that a table of a pair has as many cells as its noise allows.
+"""Levels: the same attribute at fewer and fewer values, so that a table has no more cells than its noise allows.
 
 Buckets are made from released 1-ways alone: of equal mass for an ordinal attribute, the most frequent values and all
 others together for a nominal one. Level 0 is the attribute as it is.
@@ -68,7 +68,7 @@ def levels(counts: npt.NDArray[np.float64], *, ordinal: bool, sizes: Sequence[in
         if size >= counts.size:
             continue
         buckets = _equal_mass(counts / total, size) if ordinal else _most_frequent(counts, size)
-        sums = np.bincount(buckets, weights=counts)
+        sums = np.bincount(buckets, weights=counts).astype(np.float64)
         mixed = np.divide(counts, sums[buckets], out=np.ones_like(counts), where=sums[buckets] > 0)
         found.append(Level(sums, buckets, float((counts * (1 - mixed)).sum() / total)))
     return found

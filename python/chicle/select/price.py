@@ -1,9 +1,9 @@
 """One price for precision: which pairs to measure, at which level and with how much noise, all at once.
 
-A table with noise s costs ``1 / s^2`` of the budget B, at a price of L records of error for each unit. Every pair alone takes
-the s that minimises its expected error plus its cost, or nothing, if that is cheaper. The price at which all of them
-together spend B is found by bisection: the choice then minimises the total expected error that B can buy (it is the
-Lagrangian relaxation of that problem, exact but for the last pair).
+A table with noise s costs ``1 / s^2`` of the budget B, at a price in records of error for each unit. Every pair alone
+takes the s that minimises its expected error plus its cost, or nothing, if that is cheaper. The price at which all of
+them together spend B is found by bisection: the choice then minimises the total expected error that B can buy (the
+Lagrangian relaxation of that problem is exact but for the last pair).
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from chicle.select.expected_error import Prospects
 __all__ = ["choose", "find_price", "grid"]
 
 _STEPS, _RATIO = 40, 1.25
+
+# All of the budget for one table, squared and inverted, is not more than the budget.
+_ROUNDING = 1 + 1e-12
 
 
 def grid(budget: float) -> npt.NDArray[np.float64]:
@@ -39,5 +42,5 @@ def find_price(prospects: Prospects, sigmas: npt.NDArray[np.float64], budget: fl
         middle = (low + high) / 2
         places = choose(prospects, sigmas, 10.0**middle)
         spent = (1 / sigmas[places[places >= 0]] ** 2).sum()
-        low, high = (middle, high) if spent > budget else (low, middle)
+        low, high = (middle, high) if spent > budget * _ROUNDING else (low, middle)
     return float(10.0**high)

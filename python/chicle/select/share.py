@@ -1,9 +1,9 @@
 """How much of the budget the 1-ways get: what they need against what pairs can use.
 
 Noise on a set of tables with c_i cells each, at the best split ([P] equation 1), grows as ``(sum c_i^(2/3))^(3/2)``. So
-``Z1 = sum of c_i^(2/3)`` stands for the needs of the 1-ways (those of four values and fewer are left out: pairs tell enough of them),
-and ``Zp = pairs^(1/3) min(sum of pair cells, n mu)^(2/3)`` for those of all pairs; of their cells no more count than the
-budget can tell from noise. The 1-ways weigh five times: every later step compares with them.
+``Z1 = sum of c_i^(2/3)`` stands for the needs of the 1-ways (but for those of four values and fewer: pairs tell enough
+of them), and ``Zp = pairs^(1/3) min(sum of pair cells, n mu)^(2/3)`` for those of all pairs; of their cells no more
+count than the budget can tell from noise. The 1-ways weigh five times: every later step compares with them.
 """
 
 from __future__ import annotations
@@ -33,4 +33,4 @@ def one_way_share(domain: Mapping[str, int], n: float, mu: float) -> float:
     number = len(domain) * (len(domain) - 1) // 2
     pairs = number ** (1 / 3) * max(min(float(cells), n * mu), 1.0) ** (2 / 3)
     singles = _FACTOR * sum(size ** (2 / 3) for size in domain.values() if size > _FEW_VALUES)
-    return min(max(singles / (singles + pairs), _LEAST), _MOST)
+    return float(min(max(singles / (singles + pairs), _LEAST), _MOST))

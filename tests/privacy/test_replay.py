@@ -1,0 +1,159 @@
+"""Every mechanism, replayed on neighbours: a person moves each release by no more than its event says.
+
+One table is fitted and all that leaves it is noted. Its neighbour then gets the same released values, one after
+another: its noise is whatever would have turned its own counts into them, and sensitivity is how far that noise is off.
+Choices made from released values alone are the same in both, so any other look at private records shows, in the events
+or in the records made.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chicle
+from chicle import Budget, Ledger, PrismOptions, Records, Schema
+from chicle.mechanisms.base import Mechanism
+from chicle.privacy import GaussianEvent, TestNoise
+from chicle.privacy import mechanisms as door
+from chicle.select.indif import INDIF_UNITS
+
+MECHANISMS: dict[str, Callable[..., Mechanism]] = {
+    "Independent": chicle.Independent,
+    "PrivSyn": lambda **given: chicle.PrivSyn(options={"passes": 3}, **given),
+    "PrivSyn-published": lambda **given: chicle.PrivSyn(form="published", options={"passes": 3}, **given),
+    "Prism": chicle.Prism,
+    "Prism-pairs": lambda **given: chicle.Prism(options=PrismOptions(order=2, sizes=(3, 2)), **given),
+    "Prism-plain": lambda **given: chicle.Prism(
+        options=PrismOptions(sizes=(), absorb=False, low_rank=False, shrink=False, theta=0), **given
+    ),
+}
+
+
+class NoNoise(TestNoise):
+    """Whoever draws noise past the one door is found out."""
+
+    def rounded_gaussian(self, *_: Any) -> Any:
+        raise AssertionError("noise was drawn elsewhere")
+
+    def discrete_laplace(self, *_: Any) -> Any:
+        raise AssertionError("noise was drawn elsewhere")
+
+
+@dataclass
+class Tape:
+    """What went through the door: the events, the exact values, and what was released instead of them."""
+
+    replayed: "Tape | None" = None
+    events: list[GaussianEvent] = field(default_factory=list)
+    exact: list[Any] = field(default_factory=list)
+    released: list[Any] = field(default_factory=list)
+
+    def release(self, values: Sequence[Any], events: Sequence[GaussianEvent], ledger: Ledger) -> list[Any]:
+        start = len(self.events)
+        self.events += events
+        self.exact += values
+        if self.replayed is None:
+            noisy = door.release_gaussian(values, events, ledger)
+        else:
+            assert self.replayed.events[start : len(self.events)] == list(events), "another question than before"
+            ledger.debit(events)
+            noisy = self.replayed.released[start : len(self.events)]
+        self.released += noisy
+        return noisy
+
+
+def table_of(seed: int, rows: int, domain: dict[str, int]) -> Any:
+    """Attributes that depend on each other, so that something is chosen; as one row for each record."""
+    rng = np.random.default_rng(seed)
+    common = rng.random(rows)
+    return np.stack(
+        [
+            np.minimum((np.abs(common - rng.normal(0, 0.15, rows)) * size).astype(int), size - 1)
+            for size in domain.values()
+        ],
+        axis=1,
+    )
+
+
+def run(
+    make: Callable[..., Mechanism],
+    rows: Any,
+    schema: Schema,
+    budget: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    replayed: Tape | None = None,
+) -> tuple[Tape, Records, tuple[str, ...]]:
+    tape = Tape(replayed)
+    # By the modules' names: those of the package are functions.
+    for module in ("chicle.measure", "chicle.select.indif"):
+        monkeypatch.setattr(sys.modules[module], "release_gaussian", tape.release)
+    k = schema.max_records_per_person
+    records = Records(dict(zip(schema.domain, rows.T, strict=True)), schema.domain, max_records_per_person=k)
+    noise = TestNoise(11) if replayed is None else NoNoise(11)
+    synth = make(**budget).fit(records, schema, ledger=Ledger(Budget(**budget), noise=noise))
+    assert list(synth.ledger_.events) == tape.events, "nothing is paid for elsewhere"
+    return tape, synth.sample(200, seed=5), synth.release_.notes
+
+
+DOMAIN = {"a": 2, "b": 3, "c": 30, "d": 4, "e": 12, "f": 2, "g": 1}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(
+    ("k", "rows", "budget"),
+    [
+        (1, 3_000, {"epsilon": 1.0, "delta": 1e-9}),
+        (1, 400, {"epsilon": 20.0, "delta": 1e-9}),
+        (3, 2_000, {"epsilon": 5.0, "delta": 1e-6}),
+        (2, 2, {"rho": 0.5}),
+        (1, 1, {"mu": 0.3}),
+    ],
+    ids=str,
+)
+def test_a_person_moves_every_release_by_no_more_than_its_event_says(
+    mechanism: str, k: int, rows: int, budget: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = Schema.from_cardinalities(DOMAIN, ordinal=["c", "e"], max_records_per_person=k)
+    table = table_of(rows + k, rows, DOMAIN)
+    make = MECHANISMS[mechanism]
+    scores_move = 4 if mechanism == "PrivSyn-published" else 1
+    everybody, made, notes = run(make, table, schema, budget, monkeypatch)
+    if mechanism.startswith("Prism") and rows > 2:
+        assert any(len(event.clique or ()) > 1 for event in everybody.events), "or there is little to replay"
+    newcomer = np.repeat([[size - 1 for size in DOMAIN.values()]], k, axis=0)
+    odd = np.array([[i % 2 * (size - 1) for i, size in enumerate(DOMAIN.values())]] * k)
+    neighbours = [table[k:], table[:-1], np.concatenate([table, newcomer]), np.concatenate([odd, table])]
+    for neighbour in neighbours:
+        tape, again, same_notes = run(make, neighbour, schema, budget, monkeypatch, replayed=everybody)
+        assert len(tape.events) == len(everybody.events)
+        for event, mine, theirs in zip(everybody.events, everybody.exact, tape.exact, strict=True):
+            moved = np.abs(mine.astype(float) - theirs)
+            assert np.linalg.norm(moved.ravel()) <= event.l2_sensitivity * (1 + 1e-12)
+            if event.clique is None:
+                assert moved.max() <= scores_move * k * INDIF_UNITS
+                assert event.l2_sensitivity >= scores_move * k * INDIF_UNITS * event.values**0.5
+            else:
+                assert event.l2_sensitivity == k
+                assert moved.sum() == abs(len(neighbour) - len(table)), "each row is in one cell"
+        assert notes == same_notes
+        for name in DOMAIN:
+            np.testing.assert_array_equal(made[name], again[name], "nothing but what was released is used")
+
+
+def test_a_mechanism_that_peeks_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Peeks(chicle.Prism):
+        def _fit(self, records: Records, *arguments: Any) -> Any:
+            self.options = PrismOptions(selection=0.02 + 0.01 * (len(records) % 2))
+            return super()._fit(records, *arguments)
+
+    schema = Schema.from_cardinalities(DOMAIN)
+    table = table_of(0, 3_000, DOMAIN)
+    budget = {"epsilon": 1.0, "delta": 1e-9}
+    tape, _, _ = run(Peeks, table, schema, budget, monkeypatch)
+    with pytest.raises(AssertionError, match="another question"):
+        run(Peeks, table[1:], schema, budget, monkeypatch, replayed=tape)
