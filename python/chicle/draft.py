@@ -24,6 +24,7 @@ __all__ = ["draft_schema"]
 
 _MOST_VALUES = 256
 _BINS = 32
+_CUTS = "bounds, edges by quantiles, and frequent values, which have a bin of their own (an edge listed twice)"
 _MARKS = {"?", "", "NA", "N/A", "na", "n/a", "nan", "NaN", "null", "NULL", "None", "none", "-", "unknown", "Unknown"}
 
 
@@ -101,34 +102,36 @@ def _draft_text(there: pa.ChunkedArray, missing: bool) -> tuple[Column, str]:
 
 def _draft_numbers(raw: npt.NDArray[np.float64], kind: str, missing: bool) -> tuple[Column, str]:
     low, high = float(raw.min()), float(raw.max())
-    whole = bool((raw == np.floor(raw)).all()) and max(-low, high) < 2**53
-    if kind != "integers" and not whole:
-        if low == high:
-            return Categorical(values=(low,), missing=missing), _and_missing("its only value", missing)
-        low, high = _rounded(low, high)
-        return Number(min=low, max=high, bins=_BINS, outside="clamp", missing=missing), _and_missing("bounds", missing)
-    if not whole:
+    whole = bool((raw == np.floor(raw)).all())
+    if kind == "integers" and max(-low, high) >= 2**53:
         return Drop(), "its integers are very large, so it may be an identifier"
-    if high - low < _MOST_VALUES:
-        return Integer(min=int(low), max=int(high), outside="clamp", missing=missing), _and_missing("bounds", missing)
-    if len(np.unique(raw)) == len(raw) and len(raw) > 20 and high - low < 2 * len(raw):
-        return Identifier(), "every integer occurs once and few are left out, so it looks like an identifier"
-    edges = _integer_edges(raw, *_rounded(low, high))
-    return Integer(bins=edges, outside="clamp", missing=missing), _and_missing(
-        "bounds, and edges by quantiles", missing
-    )
+    if whole and max(-low, high) < 2**53:
+        if high - low < _MOST_VALUES:
+            column = Integer(min=int(low), max=int(high), outside="clamp", missing=missing)
+            return column, _and_missing("bounds", missing)
+        if len(np.unique(raw)) == len(raw) and len(raw) > 20 and high - low < 2 * len(raw):
+            return Identifier(), "every integer occurs once and few are left out, so it looks like an identifier"
+        edges = tuple(int(edge) for edge in _edges(raw, 1.0))
+        return Integer(bins=edges, outside="clamp", missing=missing), _and_missing(_CUTS, missing)
+    return Number(bins=_edges(raw, 0.0), outside="clamp", missing=missing), _and_missing(_CUTS, missing)
 
 
-def _integer_edges(raw: npt.NDArray[np.float64], low: float, high: float) -> tuple[int, ...]:
-    """Return edges with about as many rows in each bin, and a bin of its own for a value that many rows have."""
+def _edges(raw: npt.NDArray[np.float64], unit: float) -> tuple[float, ...]:
+    """Return edges with about as many rows in each bin, finer in the tails, and bins of their own for frequent values."""
     values, counts = np.unique(raw, return_counts=True)
     often = np.zeros(len(values), dtype=np.bool_)
     for _ in range(3):  # what is frequent among the rest, once the most frequent are out
         often |= counts > max(counts[~often].sum() / _BINS, 10)
-    frequent, rest = values[often][:_BINS], np.repeat(values[~often], counts[~often])
-    cuts = np.quantile(rest, np.linspace(0, 1, _BINS + 1)[1:-1]) if len(rest) else np.empty(0)
-    inner = {_short(cut, high - low) for cut in cuts} | {int(v) for v in frequent} | {int(v) + 1 for v in frequent}
-    return (int(low), *sorted(edge for edge in inner if low < edge < high), int(high))
+    frequent, rest = values[often].tolist(), np.repeat(values[~often], counts[~often])
+    low, high = _rounded(values[0], values[-1]) if len(values) > 1 else (values[0], values[0])
+    low, high = values[0] if often[0] else low, values[-1] if often[-1] else high
+    shares = np.concatenate([[0.001, 0.01], np.arange(1, _BINS) / _BINS, [0.99, 0.999]])
+    cuts = {_short(cut, high - low, unit) for cut in np.quantile(rest, shares)} if len(rest) else set()
+    # Nothing lies between a frequent integer and the next one.
+    near = {value + unit for value in frequent} if unit else set()
+    inner = {cut for cut in cuts if low < cut < high} - near - set(frequent)
+    ends = [] if len(values) == 1 and often[0] else [low, high]
+    return tuple(float(edge) for edge in sorted([*({*ends, *inner} - set(frequent)), *frequent, *frequent]))
 
 
 def _draft_times(there: pa.Array, missing: bool) -> tuple[Column, str]:
@@ -164,10 +167,10 @@ def _rounded(low: float, high: float) -> tuple[float, float]:
     return math.floor(low / step) * step, math.ceil(high / step) * step
 
 
-def _short(cut: float, span: float) -> int:
+def _short(cut: float, span: float, unit: float) -> float:
     """Return a cut with no more digits than it needs."""
-    step = max(1, 10 ** math.floor(math.log10(max(abs(cut), span / 1000, 1)) - 1))
-    return int(round(cut / step) * step)
+    step = max(unit, 10.0 ** math.floor(math.log10(max(abs(cut), span / 1000)) - 1))
+    return round(cut / step) * step
 
 
 def _and_missing(what: str, missing: bool) -> str:

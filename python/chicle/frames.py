@@ -66,8 +66,14 @@ class Form:
         if kind == "pandas":
             return cls(kind, types, {name: _pandas_dtype(source[name].dtype) for name in columns})
         if kind == "polars":
-            return cls(kind, types, {name: _is_enum(source.schema[name]) for name in columns})
-        return cls("batch" if isinstance(source, pa.RecordBatch) else "pyarrow", types)
+            native = {name: str(dtype).partition("(")[0] for name, dtype in source.schema.items()}
+            texts = {name: pa.large_string() for name in columns if native[name] == "String"}
+            return cls(kind, {**types, **texts}, native)
+        if isinstance(source, (pa.Table, pa.RecordBatch)):
+            native = {field.name: field.type for field in source.schema if pa.types.is_string_view(field.type)}
+            types.update(dict.fromkeys(native, pa.large_string()))
+            return cls("batch" if isinstance(source, pa.RecordBatch) else kind, types, native)
+        return cls("pyarrow", types)
 
     def frame(self, columns: Mapping[str, pa.Array], nullable: Collection[str] = ()) -> Any:  # noqa: ANN401
         """Return Arrow columns as a frame of this form; those that it does not know come last.
@@ -79,17 +85,21 @@ class Form:
             pandas = importlib.import_module("pandas")
             series = {name: self._series(pandas, name, columns[name], name in nullable) for name in names}
             return pandas.DataFrame(series, copy=False)
-        table = pa.table({name: columns[name] for name in names})
+        table = pa.table({name: self._array(name, columns[name]) for name in names})
         if self.kind == "polars":
             polars = importlib.import_module("polars")
             frame = polars.DataFrame(table)
-            enums = {name: columns[name].dictionary.to_pylist() for name in names if self.native.get(name)}
+            enums = {name: columns[name].dictionary.to_pylist() for name in names if self.native.get(name) == "Enum"}
             return frame.cast({name: polars.Enum(labels) for name, labels in enums.items()}) if enums else frame
         if self.kind == "batch":
             return (
                 table.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
             )
         return table
+
+    def _array(self, name: str, values: pa.Array) -> pa.Array:
+        wanted = self.native.get(name)
+        return values.cast(wanted) if isinstance(wanted, pa.DataType) else values
 
     def _series(self, pandas: Any, name: str, values: pa.Array, nullable: bool) -> Any:  # noqa: ANN401
         dtype = self.native.get(name)
@@ -125,19 +135,17 @@ def _column(name: str, values: Any) -> pa.ChunkedArray:  # noqa: ANN401
 
 
 def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return views of text as text: few of Arrow's functions take them."""
+    """Return views of text as a dictionary of texts: few of Arrow's functions take views, and copying them is slow."""
     if pa.types.is_string_view(column.type):
-        return column.cast(pa.large_string())
-    if pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type):
-        wanted = pa.dictionary(column.type.index_type, pa.large_string(), column.type.ordered)
-        chunks = [
-            pa.DictionaryArray.from_arrays(
-                chunk.indices, chunk.dictionary.cast(pa.large_string()), ordered=column.type.ordered
-            )
-            for chunk in column.chunks
-        ]
-        return pa.chunked_array(chunks, wanted)
-    return column
+        column = column.dictionary_encode()
+    if not pa.types.is_dictionary(column.type) or not pa.types.is_string_view(column.type.value_type):
+        return column
+    ordered = column.type.ordered
+    chunks = [
+        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()), ordered=ordered)
+        for chunk in column.chunks
+    ]
+    return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, pa.large_string(), ordered))
 
 
 def _pandas_dtype(dtype: Any) -> Any:  # noqa: ANN401
@@ -149,7 +157,3 @@ def _objects(values: pa.Array) -> Any:  # noqa: ANN401
     if pa.types.is_integer(values.type) and values.null_count:
         return values.to_pandas(integer_object_nulls=True)
     return values.to_numpy(zero_copy_only=False).astype(object)
-
-
-def _is_enum(dtype: Any) -> bool:  # noqa: ANN401
-    return type(dtype).__name__ == "Enum" or getattr(dtype, "__name__", "") == "Enum"

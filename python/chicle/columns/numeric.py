@@ -34,7 +34,7 @@ class Integer(Column):
         The bounds, both included; a list of edges as `bins` brings its own.
     bins
         ``"each"``: a code for every integer. A number: so many bins of nearly equal width. A list of edges: a bin from
-        each edge to before the next; the last edge is included.
+        each edge to before the next; the last edge is included. An edge listed twice is a bin of that integer alone.
     outside
         What becomes of integers outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
 
@@ -73,7 +73,8 @@ class Integer(Column):
     def starts(self) -> npt.NDArray[np.int64]:
         """The first integer of each bin, and the one after the last."""
         if isinstance(self.bins, tuple):
-            return np.array([*self.bins[:-1], self.high + 1], dtype=np.int64)
+            alone = [edge == before for before, edge in pairwise(self.bins[:-1])]
+            return np.array([*self.bins[:-1], self.high + 1], dtype=np.int64) + np.array([0, *alone, 0])
         values, bins = self.high - self.low + 1, self.size
         if bins == values:
             return np.arange(bins + 1, dtype=np.int64) + self.low
@@ -104,6 +105,8 @@ class Integer(Column):
             raise SchemaError(f"min {low} is above max {high}; swap them")
         check_outside(self.outside)
         if isinstance(self.bins, tuple):
+            if not (np.diff(self.starts) > 0).all():
+                raise SchemaError("bins has a bin without any integer; leave an edge out")
             return
         values = high - low + 1
         if self.bins == "each":
@@ -159,7 +162,7 @@ class Number(Column):
         The bounds, both included; a list of edges as `bins` brings its own.
     bins
         A number of bins of equal width, or a list of edges: a bin from each edge to before the next; the last edge is
-        included.
+        included. An edge listed twice is a bin of that number alone: the zeros, say, of which there are many.
     outside
         What becomes of numbers outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
 
@@ -167,6 +170,8 @@ class Number(Column):
     --------
     >>> Number(min=0, max=1, bins=20).cardinality
     20
+    >>> Number(bins=[0, 0, 10, 100]).cardinality
+    3
     """
 
     type = "number"
@@ -196,7 +201,9 @@ class Number(Column):
     def edges(self) -> npt.NDArray[np.float64]:
         """Where bins begin, and where the last ends."""
         if isinstance(self.bins, tuple):
-            return np.array(self.bins)
+            edges = np.array(self.bins)
+            alone = np.append(np.diff(edges[:-1], prepend=-np.inf) == 0, [False])
+            return np.where(alone, np.nextafter(edges, np.inf), edges)
         return np.linspace(self.low, self.high, self.size + 1)
 
     @property
@@ -213,7 +220,7 @@ class Number(Column):
         low, high = (_real(name, bound) for name, bound in zip(("min", "max"), _bounds(self), strict=True))
         object.__setattr__(self, "min", low)
         object.__setattr__(self, "max", high)
-        if not low < high:
+        if low > high or (low == high and not isinstance(self.bins, tuple)):
             raise SchemaError(f"min {low} must be below max {high}")
         if not math.isfinite(high - low):
             raise SchemaError("min and max are too far apart for a float; narrow them")
@@ -356,8 +363,8 @@ def _take_bounds(column: Integer | Number, edges: tuple[Any, ...]) -> None:
     """Take min and max from a list of edges; where they are declared too, they must agree."""
     if len(edges) < 2:
         raise SchemaError("bins must list at least two edges")
-    if not all(a < b for a, b in pairwise(edges)):
-        raise SchemaError("bins must list its edges in rising order, each once")
+    if any(a > b for a, b in pairwise(edges)) or any(a == b for a, b in zip(edges, edges[2:], strict=False)):
+        raise SchemaError("bins must list its edges in rising order, each once, or twice for a bin of that value alone")
     for name, edge in (("min", edges[0]), ("max", edges[-1])):
         declared = getattr(column, name)
         if declared is not None and declared != edge:
