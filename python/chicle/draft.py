@@ -52,8 +52,6 @@ def draft_schema(source: Any) -> Schema:  # noqa: ANN401 - any data frame
     """
     drafts = {name: _draft(values) for name, values in arrow_columns(source).items()}
     columns = {name: column for name, (column, _) in drafts.items()}
-    if not any(column.modelled for column in columns.values()):
-        columns = {name: Categorical(values=("?",)) for name in columns} or columns
     comments = {name: f"read from the data: {comment}" for name, (_, comment) in drafts.items()}
     return Schema(columns, reviewed=False, comments=comments)
 

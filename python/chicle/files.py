@@ -108,21 +108,19 @@ def write_declaration(
 
 def _yaml(declaration: Mapping[str, Any], header: str | None, comments: Mapping[str, str]) -> str:
     lines = [] if header is None else _commented(header, "")
-    lines += [_dump({key: value}) for key, value in declaration.items() if key != "columns"]
+    lines += [_dump({key: value}, flow=False) for key, value in declaration.items() if key != "columns"]
     lines.append("columns:\n")
     for name, column in declaration["columns"].items():
         if name in comments:
             lines += _commented(comments[name], "  ")
-        key = _dump({name: 0})[: -len(": 0\n")]
-        if key.startswith("? "):  # a very long name
-            lines.append("  " + _dump({name: column}).replace("\n", "\n  ").rstrip(" "))
-        else:
-            lines.append(f"  {key}: {_dump(column).rstrip()}\n")
+        key = _dump({name: 0}, flow=False)[: -len(": 0\n")]
+        # A very long name is no simple key.
+        lines.append(f"  {key}\n  : " if key.startswith("? ") else f"  {key}: ")
+        lines.append(_dump(column, flow=True))
     return "".join(lines)
 
 
-def _dump(data: object) -> str:
-    flow = not (isinstance(data, dict) and len(data) == 1 and not isinstance(next(iter(data.values())), dict))
+def _dump(data: object, *, flow: bool) -> str:
     text: str = yaml.dump(
         data, Dumper=_Dumper, default_flow_style=flow, sort_keys=False, allow_unicode=True, width=2**30
     )

@@ -105,7 +105,10 @@ class Form:
         dtype = self.native.get(name)
         if isinstance(dtype, np.dtype):
             if nullable and dtype.kind in "iu":
-                return values.to_pandas().astype(np.float64)
+                floats = values.cast(pa.float64(), safe=False).to_pandas()
+                # Integers that a float can not hold.
+                large = (floats.abs() >= 2.0**53).any()
+                return pandas.Series(pandas.Int64Dtype().__from_arrow__(values)) if large else floats
             if dtype == np.dtype(object) or (nullable and dtype.kind == "b"):
                 return pandas.Series(_objects(values), dtype=object)
         elif dtype is not None and hasattr(dtype, "__from_arrow__") and values.type == self.types[name]:

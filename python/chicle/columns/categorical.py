@@ -92,7 +92,7 @@ class Categorical(Column):
                 values = pc.min_element_wise(values, pa.scalar(2**63 - 1, pa.uint64()))
             values, labels = values.cast(pa.int64()), labels.cast(pa.int64())
         elif own in numbers:
-            values, labels = values.cast(pa.float64(), safe=False), labels.cast(pa.float64())
+            values, labels = values.cast(pa.float64(), safe=False), labels.cast(pa.float64(), safe=False)
         else:
             labels = labels.cast(values.type)
         found: npt.NDArray[Any] = pc.index_in(values, labels).fill_null(-1).to_numpy(zero_copy_only=False)

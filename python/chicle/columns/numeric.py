@@ -425,7 +425,8 @@ def _typed_integers(
 
 def _decimals(array: pa.Array, dtype: pa.DataType) -> pa.Array:
     try:
-        return array.cast(dtype, safe=False)
+        wide = array.cast(pa.decimal128(38, dtype.scale)) if pa.types.is_integer(array.type) else array
+        return wide.cast(dtype, safe=False)
     except pa.ArrowInvalid:
         return array
 
