@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 Drawn = tuple[dict[str, Any], list[Any]]
 
-texts = st.text("abcÄ 01?'#:{}\n\"", max_size=5) | st.sampled_from(["no", "null", "~", "06", "1e5", "2020-01-01", "true"])
+texts = st.text("abcÄ 01?'#:{}\n\"", max_size=5) | st.sampled_from(
+    ["no", "null", "~", "06", "1e5", "2020-01-01", "true"]
+)
 outside = st.sampled_from(["refuse", "clamp"])
 ZONES = ["UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe"]
 

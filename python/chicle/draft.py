@@ -115,7 +115,7 @@ def _draft_numbers(raw: npt.NDArray[np.float64], kind: str, missing: bool) -> tu
 
 
 def _edges(raw: npt.NDArray[np.float64], unit: float) -> tuple[float, ...]:
-    """Return edges with about as many rows in each bin, finer in the tails, and bins of their own for frequent values."""
+    """Return edges with about as many rows in each bin, finer in the tails, and bins of frequent values alone."""
     values, counts = np.unique(raw, return_counts=True)
     often = np.zeros(len(values), dtype=np.bool_)
     for _ in range(3):  # what is frequent among the rest, once the most frequent are out

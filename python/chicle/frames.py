@@ -64,6 +64,10 @@ class Form:
         types = {name: values.type for name, values in columns.items()}
         kind = table_kind(source)
         if kind == "pandas":
+            # The width of its indices would tell how many categories a column has.
+            for name, dtype in types.items():
+                if pa.types.is_dictionary(dtype):
+                    types[name] = pa.dictionary(pa.int32(), dtype.value_type, dtype.ordered)
             return cls(kind, types, {name: _pandas_dtype(source[name].dtype) for name in columns})
         if kind == "polars":
             native = {name: str(dtype).partition("(")[0] for name, dtype in source.schema.items()}

@@ -10,35 +10,33 @@ SECONDS = {"minutes": 60, "hours": 3_600, "days": 86_400}
 def naive_code(told: dict[str, Any], value: Any) -> int:
     if value is None:
         return naive_size(told)
-    return {
+    code = {
         "categorical": _listed,
         "ordinal": _listed,
-        "boolean": lambda _, v: int(v),
-        "coded": lambda _, v: int(v),
+        "boolean": _itself,
+        "coded": _itself,
         "integer": _integer,
         "number": _binned,
         "date": _date,
         "datetime": _datetime,
-    }[told["type"]](told, value)
+    }[told["type"]]
+    return int(code(told, value))
 
 
 def naive_size(told: dict[str, Any]) -> int:
-    kind = told["type"]
-    if kind in ("categorical", "ordinal"):
-        return len(told["values"])
-    if kind == "boolean":
-        return 2
-    if kind == "coded":
-        return int(told["values"])
+    kind, bins = told["type"], told.get("bins")
     if kind == "date":
         return _date(told, dt.date.fromisoformat(told["max"])) + 1
     if kind == "datetime":
         return _datetime(told, _clock(told, dt.datetime.fromisoformat(told["max"]))) + 1
-    if isinstance(told.get("bins"), list):
-        return len(told["bins"]) - 1
-    if "bins" in told:
-        return int(told["bins"])
-    return int(told["max"] - told["min"] + 1)
+    if kind in ("integer", "number"):
+        return len(bins) - 1 if isinstance(bins, list) else bins or told["max"] - told["min"] + 1
+    values = told.get("values", 2)
+    return len(values) if isinstance(values, list) else values
+
+
+def _itself(_: dict[str, Any], value: Any) -> int:
+    return int(value)
 
 
 def _listed(told: dict[str, Any], value: Any) -> int:

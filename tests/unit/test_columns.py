@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from chicle import Schema, SchemaError
 from chicle.columns import Date, DateTime, Determined, Integer, Number, column_from_dict
+from chicle.columns.base import refuse
 from chicle.records import code_dtype
 from tests.oracles.schema import naive_code, naive_size
 from tests.schemas import tables
@@ -49,12 +50,13 @@ def test_decoding_lands_in_the_same_code(drawn: Any, seed: int, kind: str) -> No
     declared, rows = drawn
     schema = Schema(declared)
     table = table_of(declared, rows)
-    frame: Any = {
-        "pyarrow": lambda: table,
-        "polars": lambda: pl.DataFrame(table),
-        "batch": lambda: pa.RecordBatch.from_arrays([c.combine_chunks() for c in table.columns], table.column_names),
-        "chunks": lambda: pa.concat_tables([table.slice(0, 2), table.slice(2)]),
-    }[kind]()
+    frame: Any = table
+    if kind == "polars":
+        frame = pl.DataFrame(table)
+    elif kind == "batch":
+        frame = pa.RecordBatch.from_arrays([c.combine_chunks() for c in table.columns], table.column_names)
+    elif kind == "chunks":
+        frame = pa.concat_tables([table.slice(0, 2), table.slice(2)])
     records, form = schema.read(frame)
     again = schema.decode(records, form, rng=np.random.default_rng(seed))
     assert type(again) is type(frame)
@@ -103,7 +105,7 @@ def test_narrow_floats_stay_in_their_bin(dtype: pa.DataType) -> None:
     codes = np.repeat(np.arange(7), 2_000).astype(np.uint8)
     made = column.decode(codes, dtype, np.random.default_rng(0))
     assert made.type == dtype
-    again = column.encode(pa.chunked_array([made]), lambda rule, fix: pytest.fail(rule + fix))
+    again = column.encode(pa.chunked_array([made]), refuse("x"))
     np.testing.assert_array_equal(again, codes)
 
 
@@ -123,7 +125,7 @@ def test_numbers_are_uniform_inside_their_bin() -> None:
 
 def test_bins_of_a_count_are_of_nearly_equal_width() -> None:
     for bins in (1, 2, 7, 99, 100):
-        codes = Integer(min=1, max=100, bins=bins).encode(pa.chunked_array([pa.array(range(1, 101))]), pytest.fail)
+        codes = Integer(min=1, max=100, bins=bins).encode(pa.chunked_array([pa.array(range(1, 101))]), refuse("x"))
         widths = np.bincount(codes)
         assert len(widths) == bins
         assert widths.max() - widths.min() <= 1
@@ -140,7 +142,9 @@ def test_integers_may_be_declared_as_numbers() -> None:
 
 
 def test_a_type_too_narrow_for_the_bounds_is_widened() -> None:
-    schema = Schema({"x": {"type": "integer", "min": 0, "max": 1_000}, "y": {"type": "categorical", "values": [1, 300]}})
+    schema = Schema(
+        {"x": {"type": "integer", "min": 0, "max": 1_000}, "y": {"type": "categorical", "values": [1, 300]}}
+    )
     _, form = schema.read({"x": np.array([5], np.int8), "y": np.array([1], np.int8)})
     made = schema.decode(Schema(schema.columns).encode({"x": [999], "y": [300]}), form)
     assert made.to_pylist() == [{"x": 999, "y": 300}]
@@ -187,10 +191,12 @@ def test_nan_is_missing_in_every_frame() -> None:
 
 
 def test_texts_of_dates_stay_texts() -> None:
-    schema = Schema({
-        "day": {"type": "date", "min": "2024-01-01", "max": "2024-12-31", "bins": "month"},
-        "at": {"type": "datetime", "min": "2024-01-01", "max": "2024-12-31", "bins": "6 hours"},
-    })
+    schema = Schema(
+        {
+            "day": {"type": "date", "min": "2024-01-01", "max": "2024-12-31", "bins": "month"},
+            "at": {"type": "datetime", "min": "2024-01-01", "max": "2024-12-31", "bins": "6 hours"},
+        }
+    )
     frame = pd.DataFrame({"day": ["2024-02-29"], "at": ["2024-03-01T13:30"]})
     records, form = schema.read(frame)
     again = schema.decode(records, form)
@@ -219,7 +225,7 @@ def test_timestamps_are_dates_where_so_declared() -> None:
 
 
 def test_a_determined_column_follows_its_map() -> None:
-    told = {
+    told: dict[str, Any] = {
         "city": {"type": "categorical", "values": ["Lyon", "Bonn", "Nice"], "missing": True},
         "state": {"determined_by": "city", "map": {"Lyon": "France", "Nice": "France", "Bonn": "Germany"}},
         "old": {"type": "boolean"},
@@ -227,15 +233,22 @@ def test_a_determined_column_follows_its_map() -> None:
     }
     schema = Schema(told)
     assert list(schema.domain) == ["city", "old"]
-    frame = pd.DataFrame({
-        "state": pd.Categorical(["?", "?", "?", "?"]),
-        "city": ["Bonn", "Lyon", None, "Nice"],
-        "old": [True, False, True, False],
-    })
+    frame = pd.DataFrame(
+        {
+            "state": pd.Categorical(["?", "?", "?", "?"]),
+            "city": ["Bonn", "Lyon", None, "Nice"],
+            "old": [True, False, True, False],
+        }
+    )
     records, form = schema.read(frame)
     again = schema.decode(records, form)
     assert list(again) == ["state", "city", "old", "tax"]
-    assert again["state"].astype(object).where(again["state"].notna(), None).tolist() == ["Germany", "France", None, "France"]
+    assert again["state"].astype(object).where(again["state"].notna(), None).tolist() == [
+        "Germany",
+        "France",
+        None,
+        "France",
+    ]
     assert again["state"].cat.categories.tolist() == ["France", "Germany"]
     assert again["tax"].tolist() == [5, 7.5, 5, 7.5]
     assert Schema.from_dict(schema.to_dict()) == schema
@@ -243,12 +256,14 @@ def test_a_determined_column_follows_its_map() -> None:
 
 
 def test_identifiers_are_fresh_and_dropped_columns_are_gone() -> None:
-    schema = Schema({
-        "id": {"type": "identifier"},
-        "key": {"type": "identifier"},
-        "note": {"type": "drop"},
-        "x": {"type": "boolean"},
-    })
+    schema = Schema(
+        {
+            "id": {"type": "identifier"},
+            "key": {"type": "identifier"},
+            "note": {"type": "drop"},
+            "x": {"type": "boolean"},
+        }
+    )
     frame = pl.DataFrame({"key": [77] * 12, "note": ["n"] * 12, "id": ["secret"] * 12, "x": [True] * 12})
     records, form = schema.read(frame)
     again = schema.decode(records, form)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,7 @@ class Categorical(Column):
 
     type = "categorical"
 
-    values: tuple[Any, ...]
+    values: Sequence[Any]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", listed("values", self.values))
@@ -52,7 +52,7 @@ class Categorical(Column):
     @property
     def labels(self) -> tuple[Any, ...] | None:
         """The values in the order of their codes."""
-        return self.values
+        return tuple(self.values)
 
     def _check(self) -> None:
         pass
@@ -102,7 +102,7 @@ class Categorical(Column):
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
     ) -> pa.Array:
         del rng
-        return labelled(codes, absent, self.values, dtype)
+        return labelled(codes, absent, tuple(self.values), dtype)
 
 
 class Ordinal(Categorical):

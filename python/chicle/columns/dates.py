@@ -313,7 +313,10 @@ def _parsed(values: pa.Array, dtype: pa.DataType, report: Report) -> pa.Array:
         return values.cast(dtype)
     except pa.ArrowInvalid:
         pass
-    report("has a text that is no date of the form 2024-12-31 (or 2024-12-31T23:59)", "bring its texts into that form")
+    form = (
+        "2024-12-31" if dtype == pa.date32() else "2024-12-31T23:59" if dtype.tz is None else "2024-12-31T23:59+01:00"
+    )
+    report(f"has a text that is not of the form {form}", "bring its texts into that form")
     return pa.nulls(len(values), dtype)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -50,7 +50,7 @@ class Integer(Column):
 
     min: int | None = None
     max: int | None = None
-    bins: str | int | tuple[int, ...] = "each"
+    bins: str | int | Sequence[int] = "each"
     outside: str = "refuse"
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ class Integer(Column):
         """The first integer of each bin, and the one after the last."""
         if isinstance(self.bins, tuple):
             alone = [edge == before for before, edge in pairwise(self.bins[:-1])]
-            return np.array([*self.bins[:-1], self.high + 1], dtype=np.int64) + np.array([0, *alone, 0])
+            return np.array([*self.bins[:-1], self.high + 1], dtype=np.int64) + np.array([0, *alone, 0], dtype=np.int64)
         values, bins = self.high - self.low + 1, self.size
         if bins == values:
             return np.arange(bins + 1, dtype=np.int64) + self.low
@@ -85,7 +85,7 @@ class Integer(Column):
         """How many bins there are."""
         if isinstance(self.bins, tuple):
             return len(self.bins) - 1
-        return self.high - self.low + 1 if isinstance(self.bins, str) else self.bins
+        return self.high - self.low + 1 if isinstance(self.bins, str) else cast("int", self.bins)
 
     @property
     def ordered(self) -> bool:
@@ -178,7 +178,7 @@ class Number(Column):
 
     min: float | None = None
     max: float | None = None
-    bins: int | tuple[float, ...] | None = None
+    bins: int | Sequence[float] | None = None
     outside: str = "refuse"
 
     def __post_init__(self) -> None:
@@ -320,7 +320,8 @@ class Coded(Column):
 
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         raw = _numbers(values, absent, 0, report, "declare it as categorical and list its values")
-        if ((raw < 0) | (raw >= self.values)).any() or (raw.dtype.kind == "f" and (raw != np.floor(raw)).any()):
+        outside = raw.size and (raw.min() < 0 or raw.max() >= self.values)
+        if outside or (raw.dtype.kind == "f" and (raw != np.floor(raw)).any()):
             report(f"has a value that is no code 0..{self.values - 1}", "declare as many `values` as there are codes")
             return np.zeros(len(raw), np.uint8)
         return raw
