@@ -184,6 +184,26 @@ def test_extremes_are_clamped() -> None:
     assert numbers.encode({"x": [np.inf, -np.inf, 0.5]})["x"].tolist() == [1, 0, 1]
 
 
+@given(st.integers(-200, 200), st.integers(0, 300), st.sampled_from([np.int8, np.uint8, np.int16, np.uint64, np.int64]))
+def test_integers_of_any_width_are_clamped(low: int, width: int, dtype: Any) -> None:
+    limits = np.iinfo(dtype)
+    inner = [value for value in range(-600, 700) if limits.min <= value <= limits.max]
+    values = np.array([*inner, limits.min, limits.max], dtype)
+    schema = Schema({"x": {"type": "integer", "min": low, "max": low + width, "outside": "clamp"}})
+    expected = [min(max(int(value), low), low + width) - low for value in values]
+    assert schema.encode({"x": values})["x"].tolist() == expected
+
+
+def test_bounds_are_those_of_the_width_of_the_table() -> None:
+    schema = Schema({"x": {"type": "number", "min": -0.1, "max": 0.1, "bins": 2}})
+    assert schema.encode({"x": np.array([-0.1, 0.1], np.float32)})["x"].tolist() == [0, 1]
+    with pytest.raises(SchemaError, match="outside its bounds"):
+        schema.encode({"x": np.array([0.1000001], np.float32)})
+    wide = Schema({"x": {"type": "number", "min": 0, "max": 1e300, "bins": 2}})
+    records, form = wide.read(pa.table({"x": pa.array([1.0], pa.float32())}))
+    assert np.isfinite(wide.decode(records, form)["x"].to_numpy()).all()
+
+
 def test_nan_is_missing_in_every_frame() -> None:
     schema = Schema({"x": {"type": "number", "min": 0, "max": 1, "bins": 2, "missing": True}})
     for make in (pd.DataFrame, pl.DataFrame, pa.table):

@@ -17,10 +17,11 @@ import pyarrow as pa
 from chicle.columns.base import Column, Mask, Report, arrow_kind
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
-from chicle.records import Codes
+from chicle.records import Codes, code_dtype
 
 __all__ = ["Coded", "Integer", "Number", "check_outside", "whole"]
 
+_MOST_BINS = 2**24
 _TABLE = 2**16  # ranges of up to so many integers are looked up in a table, wider ones searched for
 
 
@@ -76,8 +77,6 @@ class Integer(Column):
             alone = [edge == before for before, edge in pairwise(self.bins[:-1])]
             return np.array([*self.bins[:-1], self.high + 1], dtype=np.int64) + np.array([0, *alone, 0], dtype=np.int64)
         values, bins = self.high - self.low + 1, self.size
-        if bins == values:
-            return np.arange(bins + 1, dtype=np.int64) + self.low
         return np.array([self.low + i * values // bins for i in range(bins + 1)], dtype=np.int64)
 
     @property
@@ -115,40 +114,50 @@ class Integer(Column):
             return
         if isinstance(self.bins, (str, bool)) or not hasattr(self.bins, "__index__"):
             raise SchemaError(f'bins must be "each", a number of bins or a list of edges, not {self.bins!r}')
-        object.__setattr__(self, "bins", operator.index(self.bins))
-        if not 1 <= self.bins <= min(values, MAX_CARDINALITY):
-            raise SchemaError(f"bins must be from 1 to {values}, the number of integers from min to max")
+        bins = operator.index(cast("int", self.bins))
+        object.__setattr__(self, "bins", bins)
+        if not 1 <= bins <= values:
+            raise SchemaError(f"bins must be from 1 to {values}, the number of integers from min to max, not {bins}")
+        if bins > _MOST_BINS:
+            raise SchemaError(f"bins must be at most {_MOST_BINS}, not {bins}; give fewer, or edges")
 
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         raw = _numbers(values, absent, self.low, report, "declare it as categorical, with its values in `values`")
         if raw.dtype.kind == "f":
             if (raw != np.floor(raw)).any():
                 report("has a number with a fraction", "declare it as number, or round it first")
-            # The bounds as floats may be a little wider than the integers: the second clamp takes care of that.
+            # Bounds as floats may be a little wider than the integers; the clamp of integers takes care of that.
             low, high = float(self.low), float(self.high)
             _check_bounds(raw, low, high, self.outside, report)
-            with np.errstate(invalid="ignore"):
-                inner = np.floor(np.clip(raw, low, high))
-            raw = np.where(inner >= 2.0**63, 2**63 - 1, np.where(inner >= 2.0**63, 0, inner).astype(np.int64))
+            raw = np.floor(np.clip(raw, low, min(high, np.nextafter(2.0**63, 0)))).astype(np.int64)
         else:
-            limits = np.iinfo(raw.dtype)
-            _check_bounds(raw, max(self.low, limits.min), min(self.high, limits.max), self.outside, report)
-            if limits.max > 2**63 - 1:
+            _check_bounds(raw, self.low, self.high, self.outside, report)
+        if raw.size and (raw.min() < self.low or raw.max() > self.high):
+            if raw.dtype == np.uint64:
                 raw = np.minimum(raw, np.uint64(2**63 - 1))
-        raw = np.clip(raw.astype(np.int64, copy=False), self.low, self.high)
-        if self.size == self.high - self.low + 1:
-            return np.asarray(raw - self.low)
-        if self.high - self.low < _TABLE:
-            code_of = np.repeat(np.arange(self.size), np.diff(self.starts))
-            return np.asarray(code_of[raw - self.low])
-        return np.searchsorted(self.starts[1:-1], raw, side="right")
+            raw = np.clip(raw.astype(np.int64, copy=False), self.low, self.high)
+        values = self.high - self.low + 1
+        if values > MAX_CARDINALITY:
+            return np.searchsorted(self.starts[1:-1], raw, side="right")
+        # Arithmetic of the codes' own width: what wraps around on the way is right in the end.
+        width = code_dtype(values)
+        offsets = raw.astype(width, copy=False)
+        if self.low:
+            offsets = offsets - width.type(self.low % 2 ** (8 * width.itemsize))
+        if self.size == values:
+            return offsets
+        if values <= _TABLE:
+            code_of = np.repeat(np.arange(self.size, dtype=code_dtype(self.size)), np.diff(self.starts))
+            return np.asarray(code_of[offsets])
+        return np.searchsorted(self.starts[1:-1] - self.low, offsets, side="right")
 
     def _values(
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
     ) -> pa.Array:
-        starts = self.starts
-        one_each = self.size == int(starts[-1] - 1) - int(starts[0]) + 1
-        drawn = starts[codes] if one_each else rng.integers(starts[codes], starts[1:][codes] - 1, endpoint=True)
+        if self.size == self.high - self.low + 1:
+            drawn = codes.astype(np.int64) + self.low
+        else:
+            drawn = rng.integers(self.starts[codes], self.starts[1:][codes])
         return _typed_integers(drawn, absent, dtype, self.low, self.high)
 
 
@@ -231,17 +240,21 @@ class Number(Column):
             raise SchemaError(
                 f"bins must be a number of bins or a list of edges, such as `bins: 32`, not {self.bins!r}"
             )
-        object.__setattr__(self, "bins", operator.index(self.bins))
-        if not 1 <= self.bins <= MAX_CARDINALITY:
-            raise SchemaError(f"bins must be from 1 to {MAX_CARDINALITY}, not {self.bins}")
-        if self.bins > 2**24 or not (np.diff(self.edges) > 0).all():
+        bins = operator.index(cast("int", self.bins))
+        object.__setattr__(self, "bins", bins)
+        if not 1 <= bins <= _MOST_BINS:
+            raise SchemaError(f"bins must be from 1 to {_MOST_BINS}, not {bins}")
+        if not (np.diff(self.edges) > 0).all():
             raise SchemaError("bins are too many for these bounds; give fewer")
 
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         fix = "turn it into numbers first, or declare it as categorical"
-        raw = _numbers(values, absent, self.low, report, fix).astype(np.float64, copy=False)
-        _check_bounds(raw, self.low, self.high, self.outside, report)
-        return np.searchsorted(self.edges[1:-1], raw, side="right")
+        raw = _numbers(values, absent, self.low, report, fix)
+        # A bound as the table would hold it: 0.1 of 32 bits is above that of 64.
+        with np.errstate(over="ignore"):
+            low, high = (raw.dtype.type(b) if raw.dtype.kind == "f" else b for b in (self.low, self.high))
+        _check_bounds(raw, low, high, self.outside, report)
+        return np.searchsorted(self.edges[1:-1], raw.astype(np.float64, copy=False), side="right")
 
     def _values(
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
@@ -252,6 +265,8 @@ class Number(Column):
         drawn = low + rng.random(len(codes)) * (high - low)
         last = codes == self.size - 1
         wanted = dtype.to_pandas_dtype() if dtype is not None and pa.types.is_floating(dtype) else np.float64
+        if max(-self.low, self.high) > np.finfo(wanted).max:
+            wanted = np.float64
         least, most = _inside(low, wanted, up=True), _inside(high, wanted, up=False)
         most = np.where((most.astype(np.float64) >= high) & ~last, np.nextafter(most, wanted(-np.inf)), most)
         made = np.clip(drawn.astype(wanted), least, np.maximum(least, most))
