@@ -265,7 +265,7 @@ class Number(Column):
         drawn = low + rng.random(len(codes)) * (high - low)
         last = codes == self.size - 1
         wanted = dtype.to_pandas_dtype() if dtype is not None and pa.types.is_floating(dtype) else np.float64
-        if max(-self.low, self.high) > np.finfo(wanted).max:
+        if max(-self.low, self.high) > float(np.finfo(wanted).max):
             wanted = np.float64
         least, most = _inside(low, wanted, up=True), _inside(high, wanted, up=False)
         most = np.where((most.astype(np.float64) >= high) & ~last, np.nextafter(most, wanted(-np.inf)), most)
