@@ -82,16 +82,14 @@ def _draft(values: pa.ChunkedArray) -> tuple[Column, str]:
 
 def _draft_text(there: pa.ChunkedArray, missing: bool) -> tuple[Column, str]:
     distinct = there.unique()
-    if len(distinct) > _MOST_VALUES or (len(distinct) == len(there) and len(there) > 20):
-        dates = _as_dates(distinct)
-        if dates is not None:
-            return _draft_times(dates, missing)
-        if len(distinct) == len(there):
-            return Identifier(), "every value occurs once, so it looks like an identifier"
-        return (
-            Drop(),
-            f"more than {_MOST_VALUES} different texts, so it is dropped; to keep it, group them and list the groups",
-        )
+    dates = _as_dates(distinct)
+    if dates is not None:
+        return _draft_times(dates, missing)
+    if len(distinct) == len(there) and len(there) > 20:
+        return Identifier(), "every value occurs once, so it looks like an identifier"
+    if len(distinct) > _MOST_VALUES:
+        why = f"it has more than {_MOST_VALUES} different texts, so it is dropped"
+        return Drop(), f"{why}; to keep it, group them and list the groups"
     listed = sorted(distinct.to_pylist())
     marks = [value for value in listed if value in _MARKS]
     mark = f"; {marks[0]!r} looks like a mark of missing values: it is kept as a value" if marks else ""

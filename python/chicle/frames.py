@@ -39,12 +39,20 @@ def arrow_columns(source: Any) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401 - 
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     elif not isinstance(source, pa.Table):
-        if not hasattr(source, "__arrow_c_stream__"):
-            hint = "; call collect() first" if type(source).__name__ == "LazyFrame" else ""
-            raise SchemaError(f"a table is a pandas, polars or pyarrow frame, not a {type(source).__name__}{hint}")
-        source = pa.table(source)
+        source = _streamed(source)
     _check_names(source.column_names)
     return {name: _plain_text(source.column(name)) for name in source.column_names}
+
+
+def _streamed(source: Any) -> pa.Table:  # noqa: ANN401
+    hint = "; call collect() first" if type(source).__name__ == "LazyFrame" else ""
+    refusal = SchemaError(f"a table is a pandas, polars or pyarrow frame, not a {type(source).__name__}{hint}")
+    if not hasattr(source, "__arrow_c_stream__"):
+        raise refusal
+    try:
+        return pa.table(source)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise refusal from None
 
 
 @dataclass(frozen=True)
@@ -144,7 +152,10 @@ def _column(name: str, values: Any) -> pa.ChunkedArray:  # noqa: ANN401
 def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return views of text as a dictionary of texts: few of Arrow's functions take views, and copying them is slow."""
     if pa.types.is_string_view(column.type):
-        column = column.dictionary_encode()
+        try:
+            column = column.dictionary_encode()
+        except pa.ArrowNotImplementedError:  # older pyarrow
+            return column.cast(pa.large_string())
     if not pa.types.is_dictionary(column.type) or not pa.types.is_string_view(column.type.value_type):
         return column
     ordered = column.type.ordered

@@ -110,7 +110,10 @@ def test_a_file_by_hand(tmp_path: Path) -> None:
         ({"type": "date", "min": "2020-01-01", "max": "2021-01-01", "bins": "fortnight"}, "width or a calendar unit"),
         ({"type": "date", "min": "2020-01-01", "max": "2021-01-01", "bins": 12}, "width or a calendar unit"),
         ({"type": "datetime", "min": "2020", "max": "2021-01-01", "bins": "day"}, "min must be such as"),
-        ({"type": "datetime", "min": "2020-01-01T00:00Z", "max": "2021-01-01", "bins": "day"}, "leave its offset out"),
+        (
+            {"type": "datetime", "min": "2020-01-01T00:00+00:00", "max": "2021-01-01", "bins": "day"},
+            "leave its offset out",
+        ),
         ({"type": "datetime", "min": "1900-01-01", "max": "2021-01-01", "bins": "1 second"}, "make them wider"),
         (
             {"type": "datetime", "min": "2020-01-01", "max": "2021-01-01", "bins": "day", "timezone": "Mars/Base"},
@@ -226,6 +229,9 @@ def test_names_are_checked() -> None:
         schema.encode(pd.DataFrame([[0, 1]]))
     with pytest.raises(SchemaError, match="not a LazyFrame; call collect"):
         schema.encode(pl.LazyFrame({"x": [1], "y": [True]}))
+    for source in (pd.Series([1]), pl.Series([1]), [1], None, "table.csv"):
+        with pytest.raises(SchemaError, match="a table is a pandas, polars or pyarrow frame, not a "):
+            schema.encode(source)
     with pytest.raises(SchemaError, match="differ in length"):
         schema.encode({"x": [1], "y": [True, False]})
 
