@@ -303,3 +303,18 @@ def test_unused_categories_need_not_be_declared() -> None:
     assert again["x"].cat.ordered
     with pytest.raises(SchemaError, match="not one of the 2 declared values"):
         schema.encode(pd.DataFrame({"x": pd.Categorical(["a", "q"])}))
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "Asia/Kolkata"])
+def test_datetimes_come_in_any_unit(unit: str, zone: str | None) -> None:
+    told = {"type": "datetime", "min": "1969-12-31T23:59:30.5", "max": "1970-01-01T00:00:40", "bins": "2 seconds"}
+    column = column_from_dict("at", told if zone is None else {**told, "timezone": zone})
+    start = 0 if zone is None else -19_800  # India is five and a half hours ahead
+    seconds = np.arange(-29, 41)
+    table = pa.chunked_array([pa.array(seconds + start).cast(pa.timestamp("s", zone)).cast(pa.timestamp(unit, zone))])
+    codes = column.encode(table, refuse("at"))
+    assert codes.tolist() == [int((second + 29.5) // 2) for second in seconds.tolist()]
+    made = column.decode(codes, table.type, np.random.default_rng(0))
+    assert made.type == table.type
+    np.testing.assert_array_equal(column.encode(pa.chunked_array([made]), refuse("at")), codes)
