@@ -1,10 +1,11 @@
 """Differentially private synthetic tables at census scale."""
 
-from chicle import datasets, privacy, select
+from chicle import columns, datasets, privacy, select
 from chicle._core import __version__
 from chicle.compress import Compression, compress
 from chicle.consistency import project
 from chicle.domain import Clique, Domain, pairs
+from chicle.draft import draft_schema
 from chicle.errors import (
     ArtefactError,
     BudgetExceeded,
@@ -53,10 +54,12 @@ __all__ = [
     "Schema",
     "SchemaError",
     "__version__",
+    "columns",
     "compress",
     "count",
     "datasets",
     "descend",
+    "draft_schema",
     "gum",
     "independent",
     "mcf",

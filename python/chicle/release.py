@@ -9,16 +9,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from chicle._checks import integer
+from chicle.frames import Form
 from chicle.measure import Measurement, estimate_total
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
-from chicle.schema import Schema, as_table
+from chicle.schema import Schema
 
 __all__ = ["Generator", "Release"]
 
 Generator: TypeAlias = Callable[[int, int | None, list[float]], Records]
 """Makes that many records, by that seed, adding its error after each pass to the list."""
+
+_DECODE = 0xDEC0DE  # what tells the stream of decoding from others of the same seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +48,7 @@ class Release:
     generator: Generator = field(repr=False)
     kind: str = "records"
     notes: tuple[str, ...] = ()
+    form: Form | None = field(default=None, repr=False)
 
     @property
     def total(self) -> int:
@@ -53,7 +59,8 @@ class Release:
         """Draw a synthetic table: `n` rows, by default as many as the private estimate says."""
         rows = self.total if n is None else integer("n", n, 0)
         records = self.generator(rows, seed, [] if trace is None else trace)
-        return as_table(records, self.kind)
+        rng = np.random.default_rng(None if seed is None else [seed, _DECODE])
+        return self.schema.decode(records, self.form or Form(self.kind), rng=rng)
 
     def __repr__(self) -> str:
         cells = sum(measurement.values.size for measurement in self.measurements)

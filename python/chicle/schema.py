@@ -1,4 +1,4 @@
-"""What is public about a table: its columns and their values. So far coded tables only: codes `0..k-1` everywhere.
+"""What is public about a table: its columns and their values.
 
 A schema is declared, never read off the data. It turns a source into `Records` and synthetic records back into the kind
 of table that the source was.
@@ -6,42 +6,95 @@ of table that the source was.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from chicle._checks import integer
+from chicle.check import Check, check_frame
+from chicle.columns import Coded, Column, Determined, Drop, Identifier, column_from_dict
+from chicle.columns.base import refuse
+from chicle.columns.declare import unknown
 from chicle.domain import Domain
 from chicle.errors import DomainError, SchemaError
+from chicle.files import read_declaration, write_declaration
+from chicle.frames import Form, arrow_columns, table_kind
+from chicle.people import first_rows
 from chicle.records import Records
 
 __all__ = ["Schema"]
 
+_VERSION = 1
+_KEYS = ("chicle", "reviewed", "person", "max_records", "columns")
+_DRAFT = (
+    "DRAFT, NOT PRIVATE: this schema was read from the data. Review every line, replace what only the data told by "
+    "what is public knowledge, then set `reviewed: true`."
+)
 
-@dataclass(frozen=True)
+
 class Schema:
     """The declared columns of a table.
 
-    Attributes
+    Parameters
     ----------
-    domain
-        The attributes and their cardinalities.
+    columns
+        For each column its declaration: a column of `chicle.columns`, a mapping such as
+        ``{"type": "integer", "min": 0, "max": 99}``, or a number of codes for a column that holds codes already.
     ordinal
-        Attributes whose codes have an order, so that neighbouring codes may be treated alike.
+        Which of the coded columns have an order.
     max_records_per_person
         How many rows one person may have at most; the sensitivity of every release follows from it.
+    person
+        The column that tells whose row it is; the first `max_records_per_person` rows of each are kept. It is never
+        modelled. Without it, that no person has more rows is an assumption.
+    reviewed
+        Whether a person vouches that all this is public; drafts are not, and `fit` refuses them.
+    comments
+        Remarks on columns, for the saved file.
 
     Examples
     --------
-    >>> schema = Schema.from_cardinalities({"age": 100, "sex": 2}, ordinal=["age"])
+    >>> schema = Schema({
+    ...     "age": {"type": "integer", "min": 0, "max": 99, "bins": 20},
+    ...     "sex": {"type": "categorical", "values": ["f", "m"], "missing": True},
+    ... })
     >>> schema.domain
-    Domain(age: 100, sex: 2)
+    Domain(age: 20, sex: 3)
+    >>> records = schema.encode({"age": [31, 4, 77], "sex": ["m", None, "f"]})
+    >>> records["age"], records["sex"]
+    (array([ 6,  0, 15], dtype=uint8), array([1, 2, 0], dtype=uint8))
     """
 
-    domain: Domain
-    ordinal: frozenset[str] = frozenset()
-    max_records_per_person: int = 1
+    def __init__(
+        self,
+        columns: Mapping[str, Column | Mapping[str, Any] | int],
+        ordinal: Iterable[str] = (),
+        max_records_per_person: int = 1,
+        *,
+        person: str | None = None,
+        reviewed: bool = True,
+        comments: Mapping[str, str] | None = None,
+    ) -> None:
+        if not isinstance(columns, Mapping):
+            raise SchemaError(f"columns must be a mapping from name to declaration, not a {type(columns).__name__}")
+        declared = {_name(name): _declared(name, told) for name, told in columns.items()}
+        self._columns = _with_order(declared, ordinal)
+        self._max_records_per_person = integer("max_records_per_person", max_records_per_person, 1, 2**31)
+        self._person = person
+        if not isinstance(reviewed, bool):
+            raise SchemaError(f"reviewed must be true or false, not {reviewed!r}")
+        self._reviewed = reviewed
+        self._comments = dict(comments or {})
+        self._check()
+        modelled = {name: column.cardinality for name, column in self._columns.items() if column.modelled}
+        if not modelled:
+            raise SchemaError("no column is modelled; declare at least one that is neither dropped nor made afterwards")
+        self._domain = Domain(modelled)
+        self._ordinal = frozenset(name for name in modelled if self._columns[name].ordered)
 
     @classmethod
     def from_cardinalities(
@@ -51,42 +104,303 @@ class Schema:
         ordinal: Iterable[str] = (),
         max_records_per_person: int = 1,
     ) -> Schema:
-        """Return the schema of a coded table: each column holds codes ``0..cardinality-1``."""
-        domain = Domain(cardinalities)
-        if isinstance(ordinal, str):
-            raise SchemaError(f"ordinal is a list of attribute names, not a string; write [{ordinal!r}]")
-        named = frozenset(ordinal)
-        for name in sorted(named):
-            if name not in domain:
-                raise SchemaError(f"ordinal names {name!r}, which is not an attribute of this schema")
-        return cls(domain, named, integer("max_records_per_person", max_records_per_person, 1, 2**31))
+        """Return the schema of a coded table: each column holds codes ``0..cardinality-1``.
+
+        Examples
+        --------
+        >>> Schema.from_cardinalities({"age": 100, "sex": 2}, ordinal=["age"]).domain
+        Domain(age: 100, sex: 2)
+        """
+        return cls(dict(Domain(cardinalities)), ordinal, max_records_per_person)
+
+    @classmethod
+    def from_dict(cls, declaration: Mapping[str, Any]) -> Schema:
+        """Return the schema of a declaration in plain data, as `to_dict` gives it.
+
+        Examples
+        --------
+        >>> Schema.from_dict({"columns": {"smoker": {"type": "boolean"}}}).domain
+        Domain(smoker: 2)
+        """
+        if not isinstance(declaration, Mapping):
+            raise SchemaError(f"a schema is a mapping with `columns:`, not a {type(declaration).__name__}")
+        for key in declaration:
+            if key not in _KEYS:
+                raise SchemaError(f"a schema has no {key!r}; {unknown(str(key), _KEYS)}")
+        version = declaration.get("chicle", _VERSION)
+        if version != _VERSION or isinstance(version, bool):
+            raise SchemaError(f"chicle: {version!r} is no version of schemas that is known here; this one writes 1")
+        if "columns" not in declaration:
+            raise SchemaError("the schema declares no columns; write `columns:` and a line for each")
+        return cls(
+            declaration["columns"],
+            max_records_per_person=_records(declaration.get("max_records", 1)),
+            person=declaration.get("person"),
+            reviewed=declaration.get("reviewed", True),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Return the schema that a YAML or JSON file declares."""
+        return cls.from_dict(read_declaration(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema to a file: JSON if its name ends in ``.json``, else YAML, with comments."""
+        header = _DRAFT if not self._reviewed else None
+        write_declaration(path, self.to_dict(), header=header, comments=self._comments)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as plain data, for YAML and JSON."""
+        told: dict[str, Any] = {"chicle": _VERSION, "reviewed": self._reviewed}
+        if self._person is not None:
+            told["person"] = self._person
+        if self._person is not None or self._max_records_per_person > 1:
+            told["max_records"] = self._max_records_per_person
+        return {**told, "columns": {name: column.to_dict() for name, column in self._columns.items()}}
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """The declared columns, those that are not modelled among them."""
+        return MappingProxyType(self._columns)
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes and their cardinalities: the columns that are modelled."""
+        return self._domain
+
+    @property
+    def ordinal(self) -> frozenset[str]:
+        """Attributes whose codes have an order, so that neighbouring codes may be treated alike."""
+        return self._ordinal
+
+    @property
+    def max_records_per_person(self) -> int:
+        """How many rows one person may have at most."""
+        return self._max_records_per_person
+
+    @property
+    def person(self) -> str | None:
+        """The column that tells whose row it is."""
+        return self._person
+
+    @property
+    def reviewed(self) -> bool:
+        """Whether a person vouches that all this is public."""
+        return self._reviewed
+
+    def mark_reviewed(self) -> Schema:
+        """Return the same schema, reviewed: you vouch that nothing in it was learnt from the private table alone."""
+        return Schema(self._columns, (), self._max_records_per_person, person=self._person, comments=self._comments)
+
+    def check_reviewed(self) -> None:
+        """Raise a SchemaError for a draft that nobody has reviewed."""
+        if not self._reviewed:
+            raise SchemaError(
+                "this schema is a draft that was read from the data, which is not private; review it, then set "
+                "`reviewed: true` in its file or call schema.mark_reviewed()"
+            )
 
     def encode(self, source: Any) -> Records:  # noqa: ANN401 - any data frame, without importing them all
         """Return a source as records over this schema's domain."""
+        return self.read(source)[0]
+
+    def read(self, source: Any) -> tuple[Records, Form]:  # noqa: ANN401
+        """Return a source as records, and the form in which `decode` should give such a table back."""
         if isinstance(source, Records):
-            if source.domain != self.domain:
-                raise DomainError("the records have another domain than the schema: names, sizes or order differ")
-            if source.max_records_per_person > self.max_records_per_person:
+            return self._adopt(source), Form("records")
+        if self._person is None and all(
+            type(column) is Coded and not column.missing for column in self._columns.values()
+        ):
+            records = Records(source, self._domain, max_records_per_person=self._max_records_per_person)
+            return records, Form("records") if table_kind(source) == "records" else _form(source)
+        table = arrow_columns(source)
+        for problem in self.misfits(table):
+            raise SchemaError(problem)
+        form = Form.of(source, table)
+        if self._person is not None:
+            table = self._first_of_each(self._person, table)
+        codes = {name: self._columns[name].encode(table[name], refuse(name)) for name in self._domain}
+        return Records(codes, self._domain, max_records_per_person=self._max_records_per_person), form
+
+    def decode(self, records: Records, form: Form | None = None, *, rng: np.random.Generator | None = None) -> Any:  # noqa: ANN401
+        """Return records as a table.
+
+        Parameters
+        ----------
+        records
+            Over this schema's domain; synthetic ones, if the table is to be shown to anyone.
+        form
+            The kind of table, as `read` gives it; a pyarrow table by default.
+        rng
+            Draws numbers and dates inside their bins.
+
+        Examples
+        --------
+        >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 99, "bins": 20}})
+        >>> records = schema.encode({"age": [31, 4, 77]})
+        >>> schema.decode(records, rng=np.random.default_rng(0))["age"].to_pylist()
+        [34, 3, 77]
+        """
+        if form is not None and form.kind == "records":
+            return records
+        form = Form("pyarrow") if form is None else form
+        rng = np.random.default_rng() if rng is None else rng
+        made = {name: self._make(name, records, form.types.get(name), rng) for name in self._made()}
+        return form.frame(made, nullable=[name for name, column in self._columns.items() if column.missing])
+
+    def check(self, source: Any) -> Check:  # noqa: ANN401
+        """Return what of a table does not fit this schema, by column and rule, without any value of it.
+
+        Examples
+        --------
+        >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 99}, "smoker": {"type": "boolean"}})
+        >>> print(schema.check({"age": [31, None, 177], "note": ["a", "b", "c"]}))
+        The table does not fit the schema:
+          column 'smoker' is declared but not in the table; leave it out of the schema, or add it to the table
+          column 'note' is not declared; declare it, or write `note: {type: drop}`
+          column 'age' has missing values; write `missing: true` to make missing a value of its own, or fill them first
+          column 'age' has a number outside its bounds; widen `min` and `max`, or write `outside: clamp`
+        """
+        return check_frame(self, arrow_columns(source))
+
+    def misfits(self, table: Mapping[str, pa.ChunkedArray]) -> list[str]:
+        """Return which columns are declared but not there, or there but not declared."""
+        needed = [*self._domain, *([] if self._person is None else [self._person])]
+        absent = [
+            f"column {name!r} is declared but not in the table; leave it out of the schema, or add it to the table"
+            for name in needed
+            if name not in table
+        ]
+        strange = [
+            f"column {name!r} is not declared; declare it, or write `{name}: {{type: drop}}`"
+            for name in table
+            if name not in self._columns and name != self._person
+        ]
+        return absent + strange
+
+    @property
+    def promise(self) -> str:
+        """What the privacy unit is: how many rows of a person are protected, and by what."""
+        k = self._max_records_per_person
+        rows = "one row" if k == 1 else f"{k} rows"
+        if self._person is None:
+            return f"Protects a person with {rows} at most: an assumption, for no column tells whose row it is."
+        return f"Protects every person: of each value of {self._person!r} at most {rows} were kept."
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self._domain, self._max_records_per_person, self._person))
+
+    def __repr__(self) -> str:
+        width = max(len(name) for name in self._columns)
+        lines = [f"  {name:<{width}}  {_said(column)}" for name, column in self._columns.items()]
+        who = f"{self._max_records_per_person} a person" + (f", by {self._person!r}" if self._person else "")
+        draft = [] if self._reviewed else [_DRAFT]
+        return "\n".join([*draft, f"Schema of {len(self._columns)} columns, rows: {who}", *lines])
+
+    def _check(self) -> None:
+        person = self._person
+        if person is not None:
+            if not isinstance(person, str) or not person:
+                raise SchemaError(f"person must be the name of a column, not {person!r}")
+            if not isinstance(self._columns.get(person, Identifier()), (Drop, Identifier)):
                 raise SchemaError(
-                    f"the records allow {source.max_records_per_person} rows a person, the schema "
-                    f"{self.max_records_per_person}; declare the larger number in the schema"
+                    f"column {person!r}: it is the person column, which is never modelled; "
+                    "declare it as identifier or drop, or not at all"
                 )
-            if source.max_records_per_person == self.max_records_per_person:
-                return source
-            source = {name: source[name] for name in source}
-        return Records(source, self.domain, max_records_per_person=self.max_records_per_person)
+        for name, column in self._columns.items():
+            if isinstance(column, Determined):
+                source = self._columns.get(column.determined_by)
+                if source is None or not source.modelled:
+                    raise SchemaError(
+                        f"column {name!r}: determined_by names {column.determined_by!r}, which is no modelled column; "
+                        f"{unknown(column.determined_by, [n for n, c in self._columns.items() if c.modelled])}"
+                    )
+                try:
+                    column.check_source(source)
+                except SchemaError as error:
+                    raise SchemaError(f"column {name!r}: {error}") from None
 
+    def _adopt(self, source: Records) -> Records:
+        if source.domain != self._domain:
+            raise DomainError("the records have another domain than the schema: names, sizes or order differ")
+        if source.max_records_per_person > self._max_records_per_person:
+            raise SchemaError(
+                f"the records allow {source.max_records_per_person} rows a person, the schema "
+                f"{self._max_records_per_person}; declare the larger number in the schema"
+            )
+        if source.max_records_per_person == self._max_records_per_person:
+            return source
+        columns = {name: source[name] for name in source}
+        return Records(columns, self._domain, max_records_per_person=self._max_records_per_person)
 
-def table_kind(source: object) -> str:
-    """Return which kind of table a source is: ``"pandas"``, ``"polars"``, ``"pyarrow"`` or ``"records"``."""
-    package = type(source).__module__.partition(".")[0]
-    return package if package in ("pandas", "polars", "pyarrow") else "records"
+    def _first_of_each(self, person: str, table: Mapping[str, pa.ChunkedArray]) -> dict[str, pa.ChunkedArray]:
+        """Return the first rows of each person, in the order of the table: a rule that looks at nobody else's rows."""
+        kept = first_rows(person, table[person], self._max_records_per_person)
+        needed = {name: table[name] for name in self._domain}
+        return needed if kept is None else {name: values.filter(kept) for name, values in needed.items()}
+
+    def _made(self) -> list[str]:
+        """Return the columns of a synthetic table."""
+        names = [name for name, column in self._columns.items() if not isinstance(column, Drop)]
+        return [self._person, *names] if self._person is not None and self._person not in self._columns else names
+
+    def _make(self, name: str, records: Records, dtype: pa.DataType | None, rng: np.random.Generator) -> pa.Array:
+        column = self._columns.get(name, Identifier())
+        if isinstance(column, Identifier):
+            return column.fresh(len(records), dtype)
+        if isinstance(column, Determined):
+            source = column.determined_by
+            return column.fill(self._columns[source], records[source], dtype)
+        return column.decode(records[name], dtype, rng)
 
 
 def as_table(records: Records, kind: str) -> Any:  # noqa: ANN401
-    """Return records as a table of some kind, without copying codes where that library allows it."""
-    columns = {name: records[name] for name in records}
-    if kind == "records":
-        return records
-    module = importlib.import_module(kind)
-    return module.table(columns) if kind == "pyarrow" else module.DataFrame(columns)
+    """Return records as a table of some kind, codes as they are."""
+    return records if kind == "records" else Form(kind).frame({name: pa.array(records[name]) for name in records})
+
+
+def _form(source: Any) -> Form:  # noqa: ANN401
+    return Form.of(source, arrow_columns(source))
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"a column's name must be a text, not {name!r}; quote it")
+    return name
+
+
+def _declared(name: str, told: Column | Mapping[str, Any] | int) -> Column:
+    if isinstance(told, Column):
+        return told
+    if isinstance(told, int) and not isinstance(told, bool):
+        return column_from_dict(name, {"type": "coded", "values": told})
+    return column_from_dict(name, told)
+
+
+def _with_order(columns: dict[str, Column], ordinal: Iterable[str]) -> dict[str, Column]:
+    if isinstance(ordinal, str):
+        raise SchemaError(f"ordinal is a list of attribute names, not a string; write [{ordinal!r}]")
+    named = frozenset(ordinal)
+    for name in sorted(named):
+        if name not in columns:
+            raise SchemaError(f"ordinal names {name!r}, which is not an attribute of this schema")
+        column = columns[name]
+        if not isinstance(column, Coded):
+            raise SchemaError(f"ordinal names {name!r}, which is not coded; declare its own order by its type")
+        columns[name] = Coded(values=column.values, ordinal=True, missing=column.missing)
+    return columns
+
+
+def _records(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise SchemaError(f"max_records must be an integer of at least 1, not {value!r}")
+    return value
+
+
+def _said(column: Column) -> str:
+    codes = f", {column.cardinality} codes" if column.modelled else ""
+    by = f" by {column.determined_by!r}" if isinstance(column, Determined) else ""
+    return f"{column.type}{by}{codes}{', missing is one' if column.missing else ''}"

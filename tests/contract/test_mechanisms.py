@@ -116,6 +116,37 @@ def test_the_kind_of_table_is_kept(make: Make, census: Records, kind: Any) -> No
     assert columns == list(census.domain)
 
 
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_labels_and_types_are_kept(make: Make, kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    day = np.datetime64("2024-01-01T00:00:00", "us")
+    frame = kind(
+        {
+            "job": rng.choice(["cook", "smith"], 800),
+            "wage": rng.integers(0, 10**6, 800),
+            "share": np.where(rng.random(800) < 0.3, np.nan, rng.random(800)),
+            "since": day + rng.integers(0, 10**7, 800).astype("m8[s]"),
+            "id": [f"p{i}" for i in range(800)],
+        }
+    )
+    schema = Schema(
+        {
+            "job": {"type": "categorical", "values": ["cook", "smith", "tailor"]},
+            "wage": {"type": "integer", "min": 0, "max": 10**6, "bins": 12},
+            "share": {"type": "number", "min": 0, "max": 1, "bins": 6, "missing": True},
+            "since": {"type": "datetime", "min": "2024-01-01", "max": "2024-06-30", "bins": "month"},
+        },
+        person="id",
+    )
+    table = make(**BUDGET).fit(frame, schema).sample(300, seed=0)
+    assert type(table) is type(frame)
+    assert schema.check(table).fits
+    if kind is pd.DataFrame:
+        assert table.dtypes.to_dict() == frame.dtypes.to_dict()
+    else:
+        assert table.schema == frame.schema
+
+
 @pytest.mark.parametrize("rows", [0, 1, 2, 60])
 @pytest.mark.parametrize(
     "domain",

@@ -256,7 +256,7 @@ def test_too_few_records_for_pairs_are_said_to_be(rows: int) -> None:
     """The rest of the budget goes to the 1-ways."""
     budget: dict[str, Any] = {"epsilon": 0.05, "delta": 1e-9}
     synth = Prism(**budget).fit(uniform(DOMAIN, rows), ledger=Ledger(Budget(**budget), noise=TestNoise(1)))
-    (note,) = synth.release_.notes
+    note, _promise = synth.release_.notes
     assert "independent" in note
     assert note in repr(synth.release_)
     assert synth.ledger_.spent == pytest.approx(synth.ledger_.budget.rho)

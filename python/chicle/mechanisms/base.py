@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from chicle.errors import NotFittedError, PrivacyError, SchemaError
@@ -16,7 +17,7 @@ from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
 from chicle.release import Release
-from chicle.schema import Schema, table_kind
+from chicle.schema import Schema
 
 __all__ = ["Mechanism", "as_schema"]
 
@@ -76,19 +77,20 @@ class Mechanism(ABC):
         Parameters
         ----------
         source
-            `Records`, or a coded pandas, polars or pyarrow table.
+            `Records`, or a pandas, polars or pyarrow table.
         schema
-            What is public about the table; records bring their own.
+            What is public about the table, reviewed by a person; records bring their own.
         ledger
             What pays; by default a new ledger of this mechanism's budget. A second fit on the same ledger pays again.
         """
         budget = self.budget
         if schema is None:
             if not isinstance(source, Records):
-                raise SchemaError("a data frame needs a schema; write Schema.from_cardinalities({name: values, ...})")
+                raise SchemaError("a data frame needs a schema; write one, or begin with chicle.draft_schema(frame)")
             declared = Schema(source.domain, max_records_per_person=source.max_records_per_person)
         else:
             declared = as_schema(schema)
+            declared.check_reviewed()
         if ledger is None:
             ledger = Ledger(budget)
         elif ledger.budget.accounting != budget.accounting:
@@ -96,8 +98,9 @@ class Mechanism(ABC):
                 f"the ledger accounts in {ledger.budget.accounting!r}, the mechanism in {budget.accounting!r}; "
                 "give both the same accounting"
             )
-        records = declared.encode(source)
-        self.release_ = self._fit(records, declared, budget.rho, ledger, table_kind(source))
+        records, form = declared.read(source)
+        release = self._fit(records, declared, budget.rho, ledger, form.kind)
+        self.release_ = replace(release, form=form, notes=(*release.notes, declared.promise))
         return self
 
     def sample(self, n: int | None = None, seed: int | None = None) -> Any:  # noqa: ANN401

@@ -1,0 +1,219 @@
+"""Columns whose values are listed: categorical, ordinal, boolean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from chicle.columns.base import Column, Mask, Report, arrow_kind
+from chicle.errors import SchemaError
+from chicle.records import Codes
+
+__all__ = ["Boolean", "Categorical", "Ordinal", "labelled", "listed"]
+
+_QUOTE = 'quote text in YAML ("1" is text, 1 is a number)'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Categorical(Column):
+    """A column whose values are listed; their order means nothing.
+
+    Parameters
+    ----------
+    values
+        The values: texts, or integers, or numbers, or booleans.
+
+    Examples
+    --------
+    >>> Categorical(values=["red", "green"], missing=True).cardinality
+    3
+    """
+
+    type = "categorical"
+
+    values: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", listed("values", self.values))
+        super().__post_init__()
+
+    @property
+    def size(self) -> int:
+        """How many values are listed."""
+        return len(self.values)
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """The values in the order of their codes."""
+        return tuple(self.values)
+
+    def _check(self) -> None:
+        pass
+
+    def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        if pa.types.is_null(values.type):
+            return np.zeros(len(values), np.int32)
+        if pa.types.is_dictionary(values.type):
+            if values.dictionary.null_count or pa.types.is_null(values.dictionary.type):
+                return self._codes(values.dictionary_decode(), absent, report)
+            # Categories that no row has need not be declared.
+            of_category = np.append(self._lookup(values.dictionary, report), 0)
+            indices = values.indices.fill_null(len(values.dictionary)).to_numpy(zero_copy_only=False)
+            codes: npt.NDArray[Any] = of_category[indices]
+        else:
+            codes = self._lookup(values, report)
+        unknown = codes < 0 if absent is None else (codes < 0) & ~absent
+        if unknown.any():
+            kind = arrow_kind(values.type)
+            one = {"text": "a text", "booleans": "a boolean", "integers": "an integer"}.get(kind, "a value")
+            report(
+                f"has {one} that is not one of the {self.size} declared values",
+                "add it to `values`, or replace it in the table first",
+            )
+        return codes
+
+    def _lookup(self, values: pa.Array, report: Report) -> npt.NDArray[Any]:
+        """Return the place of each value in the list, -1 where it is not there."""
+        labels, kind = pa.array(self.values), arrow_kind(values.type)
+        own = arrow_kind(labels.type)
+        numbers = ("integers", "numbers", "decimals")
+        if own != kind and not (own in numbers and kind in numbers):
+            report(f"holds {kind}, but its declared values are {own}", f"list values as the table has them; {_QUOTE}")
+            return np.zeros(len(values), np.int32)
+        if own == kind == "integers":
+            if values.type == pa.uint64():
+                values = pc.min_element_wise(values, pa.scalar(2**63 - 1, pa.uint64()))
+            values, labels = values.cast(pa.int64()), labels.cast(pa.int64())
+        elif own in numbers:
+            values, labels = values.cast(pa.float64(), safe=False), labels.cast(pa.float64(), safe=False)
+        else:
+            labels = labels.cast(values.type)
+        found: npt.NDArray[Any] = pc.index_in(values, labels).fill_null(-1).to_numpy(zero_copy_only=False)
+        return found
+
+    def _values(
+        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
+    ) -> pa.Array:
+        del rng
+        return labelled(codes, absent, tuple(self.values), dtype)
+
+
+class Ordinal(Categorical):
+    """A column whose values are listed from the least to the greatest.
+
+    Examples
+    --------
+    >>> Ordinal(values=["low", "middle", "high"]).ordered
+    True
+    """
+
+    type = "ordinal"
+
+    @property
+    def ordered(self) -> bool:
+        """Neighbours in the list are neighbours."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boolean(Column):
+    """A column of true and false; 0 and 1 will do.
+
+    Examples
+    --------
+    >>> Boolean().labels
+    (False, True)
+    """
+
+    type = "boolean"
+
+    @property
+    def size(self) -> int:
+        """True and false."""
+        return 2
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """False is 0, true is 1."""
+        return (False, True)
+
+    def _check(self) -> None:
+        pass
+
+    def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        kind = arrow_kind(values.type)
+        if kind not in ("booleans", "integers", "numbers"):
+            if not pa.types.is_null(values.type):
+                report(f"holds {kind}, not booleans", "declare it as categorical and list its values")
+            return np.zeros(len(values), np.uint8)
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        raw = values.fill_null(values.type.to_pandas_dtype()(0)).to_numpy(zero_copy_only=False)
+        if raw.dtype == np.bool_:
+            return np.asarray(raw.view(np.uint8))
+        other = (raw != 0) & (raw != 1)
+        if absent is not None:
+            other &= ~absent
+        if other.any():
+            report("has a number other than 0 and 1", "declare it as integer, or as categorical with its values listed")
+        return np.asarray(raw == 1)
+
+    def _values(
+        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
+    ) -> pa.Array:
+        del rng
+        return labelled(codes, absent, (False, True), dtype)
+
+
+def listed(name: str, values: object) -> tuple[Any, ...]:
+    """Return listed values as a tuple, if they are of one kind and differ."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise SchemaError(f"{name} must be a list, not {values!r}")
+    items = tuple(item.item() if isinstance(item, np.generic) else item for item in values)
+    if not items:
+        raise SchemaError(f"{name} is empty; list at least one")
+    for item in items:
+        _check_value(name, item)
+    kinds = {type(item) for item in items}
+    if kinds == {int, float}:
+        items = tuple(float(item) for item in items)
+    elif len(kinds) > 1:
+        said = " and ".join(sorted({str: "text", bool: "booleans"}.get(kind, "numbers") for kind in kinds))
+        raise SchemaError(f"{name} mixes {said}; {_QUOTE}")
+    if len(set(items)) < len(items):
+        twice = next(item for i, item in enumerate(items) if item in items[:i])
+        raise SchemaError(f"{name} lists {twice!r} twice; list each once")
+    return items
+
+
+def _check_value(name: str, item: object) -> None:
+    if item is None:
+        raise SchemaError(f"{name} lists a missing value; write `missing: true` instead (or quote the text)")
+    if type(item) not in (str, int, float, bool):
+        raise SchemaError(f"{name} must be texts, numbers or booleans, not a {type(item).__name__}; {_QUOTE}")
+    if isinstance(item, float) and not math.isfinite(item):
+        raise SchemaError(f"{name} must be finite numbers, not {item!r}; write `missing: true` for NaN")
+    if type(item) is int and not -(2**63) <= item < 2**63:
+        raise SchemaError(f"{name} must be integers of 64 bits, not {item!r}")
+
+
+def labelled(codes: Codes, absent: Mask | None, labels: tuple[Any, ...], dtype: pa.DataType | None) -> pa.Array:
+    """Return the label of each code, of an Arrow type if it can hold all labels; a dictionary lists all of them."""
+    own = pa.array(labels)
+    indices = pa.array(codes, mask=absent)
+    try:
+        if dtype is not None and pa.types.is_dictionary(dtype):
+            wide = pa.int32() if len(labels) > np.iinfo(dtype.index_type.to_pandas_dtype()).max else dtype.index_type
+            return pa.DictionaryArray.from_arrays(indices.cast(wide), own.cast(dtype.value_type), ordered=dtype.ordered)
+        if dtype is not None and not pa.types.is_null(dtype):
+            own = own.cast(dtype)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        pass
+    return own.take(indices)

@@ -1,0 +1,351 @@
+"""Columns of dates and of datetimes, cut into bins of a fixed width or of a calendar unit.
+
+Bins are kept as integers: days of dates, microseconds of datetimes. Those of a time zone are instants, so that clocks
+put forward or back neither lose nor repeat any.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from chicle.columns.base import Column, Mask, Report, arrow_kind, is_text
+from chicle.columns.numeric import check_outside
+from chicle.errors import SchemaError
+from chicle.records import Codes
+
+__all__ = ["Date", "DateTime"]
+
+_MAX_BINS = 2**22
+_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
+_UNITS = ("day", "week", "month", "quarter", "year")
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a clock on the wall
+_UTC_EPOCH = _EPOCH.replace(tzinfo=dt.timezone.utc)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Dated(Column):
+    min: Any
+    max: Any
+    bins: str
+    outside: str = "refuse"
+
+    @property
+    def size(self) -> int:
+        """How many bins there are."""
+        return len(self.edges) - 1
+
+    @property
+    def ordered(self) -> bool:
+        """Time has an order."""
+        return True
+
+    @cached_property
+    def edges(self) -> npt.NDArray[np.int64]:
+        """Where bins begin, and the first moment after the last."""
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        check_outside(self.outside)
+        if not isinstance(self.bins, str):
+            raise SchemaError(f"bins must be a width or a calendar unit, such as {_BINS}, not {self.bins!r}")
+        _ = self.edges
+
+    def _check_bounds(self, raw: npt.NDArray[Any], low: int, end: int, report: Report) -> None:
+        if self.outside == "refuse" and raw.size and (raw.min() < low or raw.max() >= end):
+            report("has a time outside its bounds", "widen `min` and `max`, or write `outside: clamp`")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Date(_Dated):
+    """A column of dates, of datetimes whose time of day is of no interest, or of texts such as 2024-12-31.
+
+    Parameters
+    ----------
+    min, max
+        The first and last date, both included.
+    bins
+        A width, such as ``"7 days"``, counted from `min`; or a unit of the calendar: ``"day"``, ``"week"`` (from
+        Monday), ``"month"``, ``"quarter"``, ``"year"``.
+    outside
+        What becomes of dates outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
+
+    Examples
+    --------
+    >>> Date(min="2020-01-15", max="2021-12-31", bins="quarter").cardinality
+    8
+    """
+
+    type = "date"
+
+    @cached_property
+    def edges(self) -> npt.NDArray[np.int64]:
+        """The first day of each bin, and the day after the last, in days from 1970."""
+        first, last = (_days(_date(name, getattr(self, name))) for name in ("min", "max"))
+        if first > last:
+            raise SchemaError(f"min {self.min} is after max {self.max}; swap them")
+        seconds = _width(self.bins)
+        if seconds is None:
+            return _calendar(first, last + 1, self.bins)
+        if seconds % 86_400:
+            raise SchemaError(
+                f'bins of dates are whole days, such as "7 days", not {self.bins!r}; or declare a datetime'
+            )
+        return _even(first, last + 1, seconds // 86_400)
+
+    def __post_init__(self) -> None:
+        for name in ("min", "max"):
+            object.__setattr__(self, name, _date(name, getattr(self, name)).isoformat())
+        super().__post_init__()
+
+    def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        values = _parsed(values, pa.date32(), report)
+        fill = int(self.edges[0])
+        if pa.types.is_timestamp(values.type) and values.type.tz is not None:
+            report("holds datetimes with a time zone, not dates", "declare it as datetime with a `timezone`")
+        if pa.types.is_timestamp(values.type) or values.type == pa.date64():
+            per_day = 86_400 * _PER_SECOND[getattr(values.type, "unit", "ms")]
+            raw = _ticks(values, absent, pa.int64(), 0) // per_day
+        elif values.type == pa.date32():
+            raw = _ticks(values, absent, pa.int32(), fill)
+        else:
+            return _no_time(values, report, "dates")
+        if absent is not None:
+            raw = np.where(absent, fill, raw)
+        self._check_bounds(raw, int(self.edges[0]), int(self.edges[-1]), report)
+        return np.searchsorted(self.edges[1:-1], raw, side="right")
+
+    def _values(
+        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
+    ) -> pa.Array:
+        drawn = rng.integers(self.edges[codes], self.edges[1:][codes])
+        days = pa.array(drawn.astype(np.int32), mask=absent).cast(pa.date32())
+        return _of_type(days, dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DateTime(_Dated):
+    """A column of datetimes, or of texts such as 2024-12-31T23:59.
+
+    Parameters
+    ----------
+    min, max
+        The first and last moment, both included; a date without a time means that whole day.
+    bins
+        A width, such as ``"6 hours"`` or ``"30 minutes"``, counted from `min`; or a unit of the calendar: ``"day"``,
+        ``"week"`` (from Monday), ``"month"``, ``"quarter"``, ``"year"``.
+    outside
+        What becomes of moments outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
+    timezone
+        Where the clock hangs that bounds and calendar go by. Declared for columns that have a time zone, and only then.
+
+    Examples
+    --------
+    >>> DateTime(min="2024-03-31", max="2024-03-31", bins="1 hour", timezone="Europe/Paris").cardinality
+    23
+    """
+
+    type = "datetime"
+
+    timezone: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.timezone is not None:
+            _zone(self.timezone)
+        for name in ("min", "max"):
+            moment = _moment(name, getattr(self, name))
+            object.__setattr__(self, name, moment.isoformat())
+        super().__post_init__()
+
+    @cached_property
+    def edges(self) -> npt.NDArray[np.int64]:
+        """The first moment of each bin, and the one after the last, in microseconds from 1970."""
+        first, last = dt.datetime.fromisoformat(self.min), dt.datetime.fromisoformat(self.max)
+        start, end = self._instant(first), self._instant(last) + 1
+        if start >= end:
+            raise SchemaError(f"min {self.min} is after max {self.max}; swap them")
+        seconds = _width(self.bins)
+        if seconds is not None:
+            return _even(start, end, seconds * 10**6)
+        days = _calendar(_days(first.date()), _days(last.date()) + 1, self.bins)[1:-1]
+        midnights = [self._instant(_EPOCH + dt.timedelta(days=int(day))) for day in days]
+        return np.unique(np.array([start, *(moment for moment in midnights if start < moment < end), end]))
+
+    def _instant(self, moment: dt.datetime) -> int:
+        if self.timezone is None:
+            return (moment - _EPOCH) // _MICROSECOND
+        return (moment.replace(tzinfo=_zone(self.timezone)) - _UTC_EPOCH) // _MICROSECOND
+
+    def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        values = _parsed(values, pa.timestamp("us", None if self.timezone is None else "UTC"), report)
+        if pa.types.is_date(values.type) and self.timezone is None:
+            values = values.cast(pa.timestamp("s"))
+        if not pa.types.is_timestamp(values.type):
+            return _no_time(values, report, "datetimes")
+        if (values.type.tz is None) != (self.timezone is None):
+            if self.timezone is None:
+                report("has a time zone that is not declared", "write `timezone: ...`, such as Europe/Paris or UTC")
+            else:
+                report("has no time zone, but one is declared", "leave `timezone` out, or give the column its zone")
+        edges = _in_unit(self.edges, values.type.unit)
+        raw = _ticks(values, absent, pa.int64(), int(edges[0]))
+        self._check_bounds(raw, int(edges[0]), int(edges[-1]), report)
+        return np.searchsorted(edges[1:-1], raw, side="right")
+
+    def _values(
+        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
+    ) -> pa.Array:
+        unit = dtype.unit if dtype is not None and pa.types.is_timestamp(dtype) else "us"
+        edges = _in_unit(self.edges, unit)
+        low, end = edges[codes], edges[1:][codes]
+        # Whole seconds where the bin has any: nobody expects a made-up moment to the nanosecond.
+        tick = _PER_SECOND[unit]
+        low_second, end_second = -(-low // tick), -(-end // tick)
+        whole = end_second > low_second
+        step = np.where(whole, tick, 1)
+        least = np.where(whole, low_second, low)
+        most = np.maximum(np.where(whole, end_second, end), least + 1)
+        ticks = np.clip(rng.integers(least, most) * step, edges[0], edges[-1])
+        zone = None if self.timezone is None else self.timezone
+        if dtype is not None and pa.types.is_timestamp(dtype):
+            zone = dtype.tz
+        made = pa.array(ticks, mask=absent).cast(pa.timestamp(unit, zone))
+        return _of_type(made, dtype)
+
+
+_BINS = '"7 days", "6 hours", "month", "quarter" or "year"'
+
+
+def _width(bins: str) -> int | None:
+    """Return the seconds of a width; None for a unit of the calendar."""
+    if bins in _UNITS:
+        return None
+    match = re.fullmatch(r"(\d{1,9})\s*([a-z]+?)s?", bins.strip())
+    if match is None or match[2] not in _SECONDS or int(match[1]) == 0:
+        raise SchemaError(f"bins must be a width or a calendar unit, such as {_BINS}, not {bins!r}")
+    return int(match[1]) * _SECONDS[match[2]]
+
+
+def _even(start: int, end: int, width: int) -> npt.NDArray[np.int64]:
+    if (end - start) // width >= _MAX_BINS:
+        raise SchemaError("bins are too many for these bounds; make them wider")
+    return np.append(np.arange(start, end, width, dtype=np.int64), end)
+
+
+def _calendar(start: int, end: int, unit: str) -> npt.NDArray[np.int64]:
+    """Return bins of a unit of the calendar over days from `start` to before `end`, the first and last maybe cut."""
+    if unit == "day":
+        return np.arange(start, end + 1, dtype=np.int64)
+    if unit == "week":
+        inner = np.arange(start + (4 - start) % 7, end, 7, dtype=np.int64)  # 5 January 1970 was a Monday
+    else:
+        months = {"month": 1, "quarter": 3, "year": 12}[unit]
+        first, last = (np.datetime64(day, "D").astype("M8[M]").astype(np.int64) for day in (start, end))
+        begin = -(-int(first) // months) * months
+        inner = np.arange(begin, last + 1, months).astype("M8[M]").astype("M8[D]").astype(np.int64)
+    return np.array([start, *inner[(inner > start) & (inner < end)], end], dtype=np.int64)
+
+
+def _days(day: dt.date) -> int:
+    return day.toordinal() - 719_163  # the ordinal of 1 January 1970
+
+
+def _date(name: str, value: object) -> dt.date:
+    if isinstance(value, dt.datetime):
+        return value.date()
+    if isinstance(value, dt.date):
+        return value
+    try:
+        return dt.date.fromisoformat(str(value))
+    except ValueError:
+        raise SchemaError(f"{name} must be a date such as 2024-12-31, not {value!r}") from None
+
+
+def _moment(name: str, value: object) -> dt.datetime:
+    """Return a bound on the clock of the column; a date without a time is its first or its last moment."""
+    whole_day = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+    if not isinstance(value, (dt.date, dt.datetime)):
+        try:
+            whole_day = re.fullmatch(r"\d{4}-\d\d-\d\d", str(value)) is not None
+            value = dt.datetime.fromisoformat(str(value))
+        except ValueError:
+            raise SchemaError(f"{name} must be such as 2024-12-31 or 2024-12-31T23:59, not {value!r}") from None
+    moment = value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
+    if moment.tzinfo is not None:
+        raise SchemaError(f"{name} goes by the column's own clock; leave its offset out and write `timezone: ...`")
+    if whole_day and name == "max":
+        moment = dt.datetime.combine(moment.date(), dt.time.max)
+    return moment
+
+
+def _zone(timezone: object) -> ZoneInfo:
+    try:
+        return ZoneInfo(str(timezone))
+    except (KeyError, ValueError, OSError):
+        raise SchemaError(f"timezone must be a name such as Europe/Paris or UTC, not {timezone!r}") from None
+
+
+def _in_unit(edges: npt.NDArray[np.int64], unit: str) -> npt.NDArray[np.int64]:
+    """Return microseconds in another unit: the first tick that is not before them."""
+    if unit == "ns":
+        limit = (2**63 - 1) // 1000
+        return np.clip(edges, -limit, limit) * 1000
+    per_tick = 10**6 // _PER_SECOND[unit]
+    return -(-edges // per_tick)
+
+
+def _parsed(values: pa.Array, dtype: pa.DataType, report: Report) -> pa.Array:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if not is_text(values.type):
+        return values
+    try:
+        return values.cast(dtype)
+    except pa.ArrowInvalid:
+        pass
+    form = (
+        "2024-12-31" if dtype == pa.date32() else "2024-12-31T23:59" if dtype.tz is None else "2024-12-31T23:59+01:00"
+    )
+    report(f"has a text that is not of the form {form}", "bring its texts into that form")
+    return pa.nulls(len(values), dtype)
+
+
+def _ticks(values: pa.Array, absent: Mask | None, dtype: pa.DataType, fill: int) -> npt.NDArray[Any]:
+    ticks = values.cast(dtype) if values.type == pa.date32() else values.cast(pa.int64())
+    if absent is not None or ticks.null_count:
+        ticks = ticks.fill_null(fill)
+    return np.asarray(ticks.to_numpy(zero_copy_only=False))
+
+
+def _no_time(values: pa.Array, report: Report, wanted: str) -> npt.NDArray[Any]:
+    if not pa.types.is_null(values.type):
+        report(f"holds {arrow_kind(values.type)}, not {wanted}", "turn it into dates first, or declare another type")
+    return np.zeros(len(values), np.int64)
+
+
+def _of_type(made: pa.Array, dtype: pa.DataType | None) -> pa.Array:
+    """Return dates or datetimes as the type that the table had: text, say, or a timestamp."""
+    if dtype is None or dtype == made.type or pa.types.is_null(dtype):
+        return made
+    if pa.types.is_dictionary(dtype):
+        return _of_type(made, dtype.value_type).dictionary_encode()
+    if is_text(dtype) and pa.types.is_timestamp(made.type):
+        # Fractions of a second only where there are any.
+        ticks = made.cast(pa.int64())
+        seconds = pa.timestamp("s", made.type.tz)
+        whole = not (ticks.fill_null(0).to_numpy(zero_copy_only=False) % 10**6).any()
+        return (made.cast(seconds) if whole else made).cast(dtype)
+    try:
+        return made.cast(dtype, safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return made

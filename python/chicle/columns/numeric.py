@@ -1,0 +1,455 @@
+"""Columns of numbers, cut into bins: integer, number; and coded, integers that already are codes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from chicle.columns.base import Column, Mask, Report, arrow_kind
+from chicle.domain import MAX_CARDINALITY
+from chicle.errors import SchemaError
+from chicle.records import Codes, code_dtype
+
+__all__ = ["Coded", "Integer", "Number", "check_outside", "whole"]
+
+_MOST_BINS = 2**24
+_TABLE = 2**16  # ranges of up to so many integers are looked up in a table, wider ones searched for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integer(Column):
+    """A column of integers from `min` to `max`.
+
+    Parameters
+    ----------
+    min, max
+        The bounds, both included; a list of edges as `bins` brings its own.
+    bins
+        ``"each"``: a code for every integer. A number: so many bins of nearly equal width. A list of edges: a bin from
+        each edge to before the next; the last edge is included. An edge listed twice is a bin of that integer alone.
+    outside
+        What becomes of integers outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
+
+    Examples
+    --------
+    >>> Integer(min=17, max=90).cardinality
+    74
+    >>> Integer(bins=[0, 1, 18, 65, 120], outside="clamp").cardinality
+    4
+    """
+
+    type = "integer"
+
+    min: int | None = None
+    max: int | None = None
+    bins: str | int | Sequence[int] = "each"
+    outside: str = "refuse"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bins, str) and isinstance(self.bins, Iterable):
+            edges = tuple(whole("an edge of bins", edge) for edge in self.bins)
+            _take_bounds(self, edges)
+        super().__post_init__()
+
+    @property
+    def low(self) -> int:
+        """The lower bound, once it is checked."""
+        return cast("int", self.min)
+
+    @property
+    def high(self) -> int:
+        """The upper bound, once it is checked."""
+        return cast("int", self.max)
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """The first integer of each bin, and the one after the last."""
+        if isinstance(self.bins, tuple):
+            alone = [edge == before for before, edge in pairwise(self.bins[:-1])]
+            return np.array([*self.bins[:-1], self.high + 1], dtype=np.int64) + np.array([0, *alone, 0], dtype=np.int64)
+        values, bins = self.high - self.low + 1, self.size
+        return np.array([self.low + i * values // bins for i in range(bins + 1)], dtype=np.int64)
+
+    @property
+    def size(self) -> int:
+        """How many bins there are."""
+        if isinstance(self.bins, tuple):
+            return len(self.bins) - 1
+        return self.high - self.low + 1 if isinstance(self.bins, str) else cast("int", self.bins)
+
+    @property
+    def ordered(self) -> bool:
+        """Numbers have an order."""
+        return True
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """The integers, where each has a code."""
+        return tuple(range(self.low, self.high + 1)) if self.size == self.high - self.low + 1 <= _TABLE else None
+
+    def _check(self) -> None:
+        low, high = _bounds(self)
+        object.__setattr__(self, "min", whole("min", low))
+        object.__setattr__(self, "max", whole("max", high))
+        if low > high:
+            raise SchemaError(f"min {low} is above max {high}; swap them")
+        check_outside(self.outside)
+        if isinstance(self.bins, tuple):
+            if not (np.diff(self.starts) > 0).all():
+                raise SchemaError("bins has a bin without any integer; leave an edge out")
+            return
+        values = high - low + 1
+        if self.bins == "each":
+            if values > MAX_CARDINALITY:
+                raise SchemaError("bins: each makes too many codes of these bounds; give a number of bins")
+            return
+        if isinstance(self.bins, (str, bool)) or not hasattr(self.bins, "__index__"):
+            raise SchemaError(f'bins must be "each", a number of bins or a list of edges, not {self.bins!r}')
+        bins = operator.index(cast("int", self.bins))
+        object.__setattr__(self, "bins", bins)
+        if not 1 <= bins <= values:
+            raise SchemaError(f"bins must be from 1 to {values}, the number of integers from min to max, not {bins}")
+        if bins > _MOST_BINS:
+            raise SchemaError(f"bins must be at most {_MOST_BINS}, not {bins}; give fewer, or edges")
+
+    def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        raw = _numbers(values, absent, self.low, report, "declare it as categorical, with its values in `values`")
+        if raw.dtype.kind == "f":
+            if (raw != np.floor(raw)).any():
+                report("has a number with a fraction", "declare it as number, or round it first")
+            # Bounds as floats may be a little wider than the integers; the clamp of integers takes care of that.
+            low, high = float(self.low), float(self.high)
+            _check_bounds(raw, low, high, self.outside, report)
+            raw = np.floor(np.clip(raw, low, min(high, np.nextafter(2.0**63, 0)))).astype(np.int64)
+        else:
+            _check_bounds(raw, self.low, self.high, self.outside, report)
+        if raw.size and (raw.min() < self.low or raw.max() > self.high):
+            if raw.dtype == np.uint64:
+                raw = np.minimum(raw, np.uint64(2**63 - 1))
+            raw = np.clip(raw.astype(np.int64, copy=False), self.low, self.high)
+        values = self.high - self.low + 1
+        if values > MAX_CARDINALITY:
+            return np.searchsorted(self.starts[1:-1], raw, side="right")
+        # Arithmetic of the codes' own width: what wraps around on the way is right in the end.
+        width = code_dtype(values)
+        offsets = raw.astype(width, copy=False)
+        if self.low:
+            offsets = offsets - width.type(self.low % 2 ** (8 * width.itemsize))
+        if self.size == values:
+            return offsets
+        if values <= _TABLE:
+            code_of = np.repeat(np.arange(self.size, dtype=code_dtype(self.size)), np.diff(self.starts))
+            return np.asarray(code_of[offsets])
+        return np.searchsorted(self.starts[1:-1] - self.low, offsets, side="right")
+
+    def _values(
+        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
+    ) -> pa.Array:
+        if self.size == self.high - self.low + 1:
+            drawn = codes.astype(np.int64) + self.low
+        else:
+            drawn = rng.integers(self.starts[codes], self.starts[1:][codes])
+        return _typed_integers(drawn, absent, dtype, self.low, self.high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Column):
+    """A column of real numbers from `min` to `max`.
+
+    Parameters
+    ----------
+    min, max
+        The bounds, both included; a list of edges as `bins` brings its own.
+    bins
+        A number of bins of equal width, or a list of edges: a bin from each edge to before the next; the last edge is
+        included. An edge listed twice is a bin of that number alone: the zeros, say, of which there are many.
+    outside
+        What becomes of numbers outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
+
+    Examples
+    --------
+    >>> Number(min=0, max=1, bins=20).cardinality
+    20
+    >>> Number(bins=[0, 0, 10, 100]).cardinality
+    3
+    """
+
+    type = "number"
+
+    min: float | None = None
+    max: float | None = None
+    bins: int | Sequence[float] | None = None
+    outside: str = "refuse"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bins, str) and isinstance(self.bins, Iterable):
+            edges = tuple(_real("an edge of bins", edge) for edge in self.bins)
+            _take_bounds(self, edges)
+        super().__post_init__()
+
+    @property
+    def low(self) -> float:
+        """The lower bound, once it is checked."""
+        return cast("float", self.min)
+
+    @property
+    def high(self) -> float:
+        """The upper bound, once it is checked."""
+        return cast("float", self.max)
+
+    @cached_property
+    def edges(self) -> npt.NDArray[np.float64]:
+        """Where bins begin, and where the last ends."""
+        if isinstance(self.bins, tuple):
+            edges = np.array(self.bins)
+            alone = np.append(np.diff(edges[:-1], prepend=-np.inf) == 0, [False])
+            return np.where(alone, np.nextafter(edges, np.inf), edges)
+        return np.linspace(self.low, self.high, self.size + 1)
+
+    @property
+    def size(self) -> int:
+        """How many bins there are."""
+        return len(self.bins) - 1 if isinstance(self.bins, tuple) else cast("int", self.bins)
+
+    @property
+    def ordered(self) -> bool:
+        """Numbers have an order."""
+        return True
+
+    def _check(self) -> None:
+        low, high = (_real(name, bound) for name, bound in zip(("min", "max"), _bounds(self), strict=True))
+        object.__setattr__(self, "min", low)
+        object.__setattr__(self, "max", high)
+        if low > high or (low == high and not isinstance(self.bins, tuple)):
+            raise SchemaError(f"min {low} must be below max {high}")
+        if not math.isfinite(high - low):
+            raise SchemaError("min and max are too far apart for a float; narrow them")
+        check_outside(self.outside)
+        if isinstance(self.bins, tuple):
+            return
+        if self.bins is None or isinstance(self.bins, bool) or not hasattr(self.bins, "__index__"):
+            raise SchemaError(
+                f"bins must be a number of bins or a list of edges, such as `bins: 32`, not {self.bins!r}"
+            )
+        bins = operator.index(cast("int", self.bins))
+        object.__setattr__(self, "bins", bins)
+        if not 1 <= bins <= _MOST_BINS:
+            raise SchemaError(f"bins must be from 1 to {_MOST_BINS}, not {bins}")
+        if not (np.diff(self.edges) > 0).all():
+            raise SchemaError("bins are too many for these bounds; give fewer")
+
+    def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        fix = "turn it into numbers first, or declare it as categorical"
+        raw = _numbers(values, absent, self.low, report, fix)
+        # A bound as the table would hold it: 0.1 of 32 bits is above that of 64.
+        with np.errstate(over="ignore"):
+            low, high = (raw.dtype.type(b) if raw.dtype.kind == "f" else b for b in (self.low, self.high))
+        _check_bounds(raw, low, high, self.outside, report)
+        return np.searchsorted(self.edges[1:-1], raw.astype(np.float64, copy=False), side="right")
+
+    def _values(
+        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
+    ) -> pa.Array:
+        if dtype is not None and pa.types.is_integer(dtype):
+            return self._whole_values(codes, absent, dtype, rng)
+        low, high = self.edges[:-1][codes], self.edges[1:][codes]
+        drawn = low + rng.random(len(codes)) * (high - low)
+        last = codes == self.size - 1
+        wanted = dtype.to_pandas_dtype() if dtype is not None and pa.types.is_floating(dtype) else np.float64
+        if max(-self.low, self.high) > float(np.finfo(wanted).max):
+            wanted = np.float64
+        least, most = _inside(low, wanted, up=True), _inside(high, wanted, up=False)
+        most = np.where((most.astype(np.float64) >= high) & ~last, np.nextafter(most, wanted(-np.inf)), most)
+        made = np.clip(drawn.astype(wanted), least, np.maximum(least, most))
+        array = pa.array(made, mask=absent)
+        if dtype is not None and pa.types.is_decimal(dtype):
+            return _decimals(array, dtype)
+        return array
+
+    def _whole_values(
+        self, codes: Codes, absent: Mask | None, dtype: pa.DataType, rng: np.random.Generator
+    ) -> pa.Array:
+        """Return integers, for a table whose numbers are: inside the bin where it has any, else inside the bounds."""
+        floor, ceiling = max(math.ceil(self.low), -(2**62)), min(math.floor(self.high), 2**62)
+        edges = np.clip(np.ceil(self.edges), floor, ceiling + 1).astype(np.int64)
+        edges[-1] = max(ceiling + 1, edges[-2])
+        least, end = edges[:-1][codes], edges[1:][codes]
+        drawn = rng.integers(least, np.maximum(end, least + 1))
+        return _typed_integers(np.clip(drawn, floor, max(floor, ceiling)), absent, dtype, floor, ceiling)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coded(Column):
+    """A column that holds codes ``0..cardinality-1`` already.
+
+    Parameters
+    ----------
+    values
+        How many codes there are, missing apart.
+    ordinal
+        Whether neighbouring codes are neighbouring values.
+
+    Examples
+    --------
+    >>> Coded(values=7, missing=True).cardinality
+    8
+    """
+
+    type = "coded"
+
+    values: int
+    ordinal: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many codes the table may hold."""
+        return self.values
+
+    @property
+    def ordered(self) -> bool:
+        """As declared."""
+        return self.ordinal
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """The codes themselves."""
+        return tuple(range(self.values)) if self.values <= _TABLE else None
+
+    def _check(self) -> None:
+        if isinstance(self.values, bool) or not hasattr(self.values, "__index__"):
+            raise SchemaError(f"values must be a number of codes, not {self.values!r}; list values as `categorical`")
+        object.__setattr__(self, "values", operator.index(self.values))
+        if not 1 <= self.values <= MAX_CARDINALITY - self.missing:
+            raise SchemaError(f"values must be from 1 to {MAX_CARDINALITY - self.missing}, not {self.values}")
+        if not isinstance(self.ordinal, bool):
+            raise SchemaError(f"ordinal must be true or false, not {self.ordinal!r}")
+
+    def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        raw = _numbers(values, absent, 0, report, "declare it as categorical and list its values")
+        outside = raw.size and (raw.min() < 0 or raw.max() >= self.values)
+        if outside or (raw.dtype.kind == "f" and (raw != np.floor(raw)).any()):
+            report(f"has a value that is no code 0..{self.values - 1}", "declare as many `values` as there are codes")
+            return np.zeros(len(raw), np.uint8)
+        return raw
+
+    def _values(
+        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
+    ) -> pa.Array:
+        del rng
+        return _typed_integers(codes, absent, dtype, 0, self.values - 1)
+
+
+def whole(name: str, value: object) -> int:
+    """Return a declared integer as an int, if it has 64 bits; 5.0 will do for 5."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise SchemaError(f"{name} must be an integer, not {value!r}")
+    number = operator.index(value)
+    if not -(2**63) <= number < 2**63 - 1:
+        raise SchemaError(f"{name} must be an integer of 64 bits, not {number}")
+    return number
+
+
+def check_outside(outside: object) -> None:
+    """Raise unless it is said what becomes of values outside the bounds."""
+    if outside not in ("refuse", "clamp"):
+        raise SchemaError(f'outside must be "refuse" or "clamp", not {outside!r}')
+
+
+def _real(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise SchemaError(f"{name} must be a number, not {value!r}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise SchemaError(f"{name} must be finite, not {number}")
+    return number
+
+
+def _take_bounds(column: Integer | Number, edges: tuple[Any, ...]) -> None:
+    """Take min and max from a list of edges; where they are declared too, they must agree."""
+    if len(edges) < 2:
+        raise SchemaError("bins must list at least two edges")
+    if any(a > b for a, b in pairwise(edges)) or any(a == b for a, b in zip(edges, edges[2:], strict=False)):
+        raise SchemaError("bins must list its edges in rising order, each once, or twice for a bin of that value alone")
+    for name, edge in (("min", edges[0]), ("max", edges[-1])):
+        declared = getattr(column, name)
+        if declared is not None and declared != edge:
+            raise SchemaError(f"{name} is {declared!r} but the edges of bins give {edge!r}; leave {name} out")
+        object.__setattr__(column, name, edge)
+    object.__setattr__(column, "bins", edges)
+
+
+def _bounds(column: Integer | Number) -> tuple[Any, Any]:
+    for name in ("min", "max"):
+        if getattr(column, name) is None:
+            raise SchemaError(f"{name} is not declared; bounds must be public knowledge, so write `{name}: ...`")
+    return column.min, column.max
+
+
+def _numbers(values: pa.Array, absent: Mask | None, fill: float, report: Report, fix: str) -> npt.NDArray[Any]:
+    """Return numbers as an array, with a harmless one where they are absent."""
+    kind = arrow_kind(values.type)
+    if kind not in ("integers", "numbers", "decimals"):
+        if not pa.types.is_null(values.type):
+            report(f"holds {kind}, not numbers", fix)
+        return np.full(len(values), fill)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    if absent is None:
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+    if kind == "integers":
+        limits = np.iinfo(values.type.to_pandas_dtype())
+        harmless = int(min(max(fill, limits.min), limits.max))
+        return np.asarray(values.fill_null(harmless).to_numpy(zero_copy_only=False))
+    return np.where(absent, fill, values.to_numpy(zero_copy_only=False))
+
+
+def _check_bounds(raw: npt.NDArray[Any], low: float, high: float, outside: str, report: Report) -> None:
+    if outside == "refuse" and raw.size and (raw.min() < low or raw.max() > high):
+        report("has a number outside its bounds", "widen `min` and `max`, or write `outside: clamp`")
+
+
+def _typed_integers(
+    drawn: npt.NDArray[Any], absent: Mask | None, dtype: pa.DataType | None, low: int, high: int
+) -> pa.Array:
+    """Return integers of an Arrow type, if all from `low` to `high` fit into it, else of 64 bits."""
+    if dtype is not None and pa.types.is_integer(dtype):
+        limits = np.iinfo(dtype.to_pandas_dtype())
+        if limits.min <= low and high <= limits.max:
+            return pa.array(drawn.astype(dtype.to_pandas_dtype(), copy=False), mask=absent)
+    array = pa.array(drawn.astype(np.int64, copy=False), mask=absent)
+    if dtype is not None and pa.types.is_floating(dtype):
+        return array.cast(dtype, safe=False)
+    if dtype is not None and pa.types.is_dictionary(dtype) and pa.types.is_integer(dtype.value_type):
+        return _typed_integers(drawn, absent, dtype.value_type, low, high).dictionary_encode()
+    if dtype is not None and pa.types.is_decimal(dtype):
+        return _decimals(array, dtype)
+    return array
+
+
+def _decimals(array: pa.Array, dtype: pa.DataType) -> pa.Array:
+    try:
+        wide = array.cast(pa.decimal128(38, dtype.scale)) if pa.types.is_integer(array.type) else array
+        return wide.cast(dtype, safe=False)
+    except pa.ArrowInvalid:
+        return array
+
+
+def _inside(edges: npt.NDArray[Any], wanted: Any, *, up: bool) -> npt.NDArray[Any]:  # noqa: ANN401 - a float type
+    """Return edges as floats of a type, rounded towards the inside of the bin."""
+    rounded: npt.NDArray[Any] = edges.astype(wanted)
+    back = rounded.astype(np.float64)
+    wrong = back < edges if up else back > edges
+    return np.where(wrong, np.nextafter(rounded, wanted(np.inf if up else -np.inf)), rounded)

@@ -1,0 +1,173 @@
+"""A first proposal of a schema, read from the data, and therefore **not private**: to be reviewed by a person.
+
+What only the data tells (bounds, lists of values, edges) must be replaced by what is public knowledge, or be known to
+be public, before a fit may use it. Every column's comment in the saved file says what was read.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from chicle.columns import Boolean, Categorical, Column, Date, DateTime, Drop, Identifier, Integer, Number
+from chicle.columns.base import arrow_kind, is_text
+from chicle.frames import arrow_columns
+from chicle.schema import Schema
+
+__all__ = ["draft_schema"]
+
+_MOST_VALUES = 256
+_BINS = 32
+_CUTS = "bounds, edges by quantiles, and frequent values, which have a bin of their own (an edge listed twice)"
+_MARKS = {"?", "", "NA", "N/A", "na", "n/a", "nan", "NaN", "null", "NULL", "None", "none", "-", "unknown", "Unknown"}
+
+
+def draft_schema(source: Any) -> Schema:  # noqa: ANN401 - any data frame
+    """Propose a schema for a table. NOT PRIVATE: it is read from the data.
+
+    The draft is marked ``reviewed: false`` and `fit` refuses it. Save it, replace what only the data told by what is
+    public knowledge, and set ``reviewed: true``.
+
+    Parameters
+    ----------
+    source
+        A pandas, polars or pyarrow table.
+
+    Examples
+    --------
+    >>> schema = draft_schema({"age": [31, 4, 77], "smoker": [True, None, False]})
+    >>> schema.reviewed
+    False
+    >>> print(schema)  # doctest: +ELLIPSIS
+    DRAFT, NOT PRIVATE: this schema was read from the data. ...
+    Schema of 2 columns, rows: 1 a person
+      age     integer, 74 codes
+      smoker  boolean, 3 codes, missing is one
+    """
+    drafts = {name: _draft(values) for name, values in arrow_columns(source).items()}
+    columns = {name: column for name, (column, _) in drafts.items()}
+    comments = {name: f"read from the data: {comment}" for name, (_, comment) in drafts.items()}
+    return Schema(columns, reviewed=False, comments=comments)
+
+
+def _draft(values: pa.ChunkedArray) -> tuple[Column, str]:
+    """Return a column for these values, and what was read from the data to make it."""
+    dtype = values.type
+    if pa.types.is_dictionary(dtype):
+        values = values.cast(dtype.value_type)
+        dtype = dtype.value_type
+    there = values.drop_null()
+    if pa.types.is_floating(dtype):
+        there = there.filter(pc.is_finite(there))
+    missing = len(there) < len(values)
+    kind = arrow_kind(dtype)
+    if not len(there):
+        return Drop(), "it has no values"
+    if kind == "booleans":
+        return Boolean(missing=missing), _and_missing("", missing)
+    if kind in ("integers", "numbers", "decimals"):
+        return _draft_numbers(there.cast(pa.float64(), safe=False).to_numpy(), kind, missing)
+    if kind in ("dates", "datetimes"):
+        return _draft_times(there.combine_chunks(), missing)
+    if is_text(dtype):
+        return _draft_text(there, missing)
+    return Drop(), f"it holds {kind}, which can not be modelled"
+
+
+def _draft_text(there: pa.ChunkedArray, missing: bool) -> tuple[Column, str]:
+    distinct = there.unique()
+    dates = _as_dates(distinct)
+    if dates is not None:
+        return _draft_times(dates, missing)
+    if len(distinct) == len(there) and len(there) > 20:
+        return Identifier(), "every value occurs once, so it looks like an identifier"
+    if len(distinct) > _MOST_VALUES:
+        why = f"it has more than {_MOST_VALUES} different texts, so it is dropped"
+        return Drop(), f"{why}; to keep it, group them and list the groups"
+    listed = sorted(distinct.to_pylist())
+    marks = [value for value in listed if value in _MARKS]
+    mark = f"; {marks[0]!r} looks like a mark of missing values: it is kept as a value" if marks else ""
+    return Categorical(values=tuple(listed), missing=missing), _and_missing("all values", missing) + mark
+
+
+def _draft_numbers(raw: npt.NDArray[np.float64], kind: str, missing: bool) -> tuple[Column, str]:
+    low, high = float(raw.min()), float(raw.max())
+    whole = bool((raw == np.floor(raw)).all())
+    if kind == "integers" and max(-low, high) >= 2**53:
+        return Drop(), "its integers are very large, so it may be an identifier"
+    if whole and max(-low, high) < 2**53:
+        if high - low < _MOST_VALUES:
+            column = Integer(min=int(low), max=int(high), outside="clamp", missing=missing)
+            return column, _and_missing("bounds", missing)
+        if len(np.unique(raw)) == len(raw) and len(raw) > 20 and high - low < 2 * len(raw):
+            return Identifier(), "every integer occurs once and few are left out, so it looks like an identifier"
+        edges = tuple(int(edge) for edge in _edges(raw, 1.0))
+        return Integer(bins=edges, outside="clamp", missing=missing), _and_missing(_CUTS, missing)
+    return Number(bins=_edges(raw, 0.0), outside="clamp", missing=missing), _and_missing(_CUTS, missing)
+
+
+def _edges(raw: npt.NDArray[np.float64], unit: float) -> tuple[float, ...]:
+    """Return edges with about as many rows in each bin, finer in the tails, and bins of frequent values alone."""
+    values, counts = np.unique(raw, return_counts=True)
+    often = np.zeros(len(values), dtype=np.bool_)
+    for _ in range(3):  # what is frequent among the rest, once the most frequent are out
+        often |= counts > max(counts[~often].sum() / _BINS, 10)
+    frequent, rest = values[often].tolist(), np.repeat(values[~often], counts[~often])
+    low, high = _rounded(values[0], values[-1]) if len(values) > 1 else (values[0], values[0])
+    low, high = values[0] if often[0] else low, values[-1] if often[-1] else high
+    shares = np.concatenate([[0.001, 0.01], np.arange(1, _BINS) / _BINS, [0.99, 0.999]])
+    cuts = {_short(cut, high - low, unit) for cut in np.quantile(rest, shares)} if len(rest) else set()
+    # Nothing lies between a frequent integer and the next one.
+    near = {value + unit for value in frequent} if unit else set()
+    inner = {cut for cut in cuts if low < cut < high} - near - set(frequent)
+    ends = [] if len(values) == 1 and often[0] else [low, high]
+    return tuple(float(edge) for edge in sorted([*({*ends, *inner} - set(frequent)), *frequent, *frequent]))
+
+
+def _draft_times(there: pa.Array, missing: bool) -> tuple[Column, str]:
+    said = _and_missing("bounds", missing)
+    low, high = (value.as_py() for value in pc.min_max(there).values())
+    if pa.types.is_date(there.type):
+        return Date(min=low, max=high, bins=_unit((high - low).days), outside="clamp", missing=missing), said
+    zone = there.type.tz
+    first, last = (dt.datetime.fromisoformat(value.isoformat()[:19]) for value in (low, high))
+    days = (last - first).days
+    bins = _unit(days) if days > 7 else "1 hour"
+    bounds = {"min": first.date().isoformat(), "max": last.date().isoformat()}
+    return DateTime(**bounds, bins=bins, outside="clamp", timezone=zone, missing=missing), said
+
+
+def _as_dates(texts: pa.Array) -> pa.Array | None:
+    for dtype in (pa.date32(), pa.timestamp("us")):
+        try:
+            return texts.cast(dtype)
+        except pa.ArrowInvalid:  # noqa: PERF203 - two turns
+            continue
+    return None
+
+
+def _unit(days: int) -> str:
+    longest = {"day": 1, "week": 7, "month": 30, "quarter": 91}
+    return next((unit for unit, length in longest.items() if days < 128 * length), "year")
+
+
+def _rounded(low: float, high: float) -> tuple[float, float]:
+    """Return bounds rounded outwards to about two digits of their span."""
+    step = 10.0 ** math.floor(math.log10(high - low) - 1)
+    return math.floor(low / step) * step, math.ceil(high / step) * step
+
+
+def _short(cut: float, span: float, unit: float) -> float:
+    """Return a cut with no more digits than it needs."""
+    step = max(unit, 10.0 ** math.floor(math.log10(max(abs(cut), span / 1000)) - 1))
+    return round(cut / step) * step
+
+
+def _and_missing(what: str, missing: bool) -> str:
+    return " and ".join(part for part in (what, "that values are missing" if missing else "") if part) or "its type"

@@ -1,0 +1,145 @@
+"""Declarations in YAML and JSON files.
+
+YAML is read by the rules of YAML 1.2, with which values of a table are safer: only ``true`` and ``false`` are booleans
+(``no`` is a country), and what has a leading zero, a colon or the look of a date is text. A key that is there twice is
+refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from chicle.errors import SchemaError
+
+__all__ = ["read_declaration", "write_declaration"]
+
+_MOST_BYTES = 64 * 2**20
+
+_RESOLVERS: tuple[tuple[str, str, str], ...] = (
+    ("tag:yaml.org,2002:bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("tag:yaml.org,2002:null", r"~|null|Null|NULL|", "~nN"),
+    ("tag:yaml.org,2002:int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    (
+        "tag:yaml.org,2002:float",
+        r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
+    ("tag:yaml.org,2002:merge", r"<<", "<"),
+)
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012 - as PyYAML has it
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012 - as PyYAML has it
+
+    def ignore_aliases(self, data: object) -> bool:
+        del data
+        return True
+
+
+for _tag, _pattern, _first in _RESOLVERS:
+    for _class in (_Loader, _Dumper):
+        _letters = [*_first, ""] if _tag.endswith("null") else list(_first)
+        _class.add_implicit_resolver(_tag, re.compile(f"^(?:{_pattern})$"), _letters)
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    loader.flatten_mapping(node)
+    made: dict[Any, Any] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if isinstance(key, (list, dict)):
+            raise SchemaError(f"line {key_node.start_mark.line + 1}: a key must be a plain word")
+        if key in made:
+            raise SchemaError(f"line {key_node.start_mark.line + 1}: {key!r} is there twice; keep one")
+        made[key] = loader.construct_object(value_node, deep=True)
+    return made
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def read_declaration(path: str | Path) -> Any:  # noqa: ANN401 - to be validated
+    """Return what a YAML or JSON file holds, as plain data."""
+    place = Path(path)
+    try:
+        if place.stat().st_size > _MOST_BYTES:
+            raise SchemaError(f"{place} is too large for a schema")
+        text = place.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SchemaError(f"{place} can not be read: {error.strerror}; is the path right?") from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"{place} is no UTF-8 text; save it as such") from None
+    try:
+        if place.suffix.lower() == ".json":
+            return json.loads(text, object_pairs_hook=_once)
+        return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
+    except json.JSONDecodeError as error:
+        raise SchemaError(f"{place} is no JSON: line {error.lineno}: {error.msg}") from None
+    except yaml.MarkedYAMLError as error:
+        line = "" if error.problem_mark is None else f"line {error.problem_mark.line + 1}: "
+        raise SchemaError(f"{place} is no YAML: {line}{error.problem}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        if isinstance(error, SchemaError):
+            raise SchemaError(f"{place}: {error}") from None
+        raise SchemaError(f"{place} can not be read as a schema; is it the right file?") from None
+
+
+def write_declaration(
+    path: str | Path, declaration: Mapping[str, Any], *, header: str | None = None, comments: Mapping[str, str]
+) -> None:
+    """Write a declaration as JSON or YAML, by the name of the file; YAML has comments, and a line for each column."""
+    place = Path(path)
+    if place.suffix.lower() == ".json":
+        text = json.dumps(declaration, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    else:
+        text = _yaml(declaration, header, comments)
+    place.write_text(text, encoding="utf-8")
+
+
+def _yaml(declaration: Mapping[str, Any], header: str | None, comments: Mapping[str, str]) -> str:
+    lines = [] if header is None else _commented(header, "")
+    lines += [_dump({key: value}, flow=False) for key, value in declaration.items() if key != "columns"]
+    lines.append("columns:\n")
+    for name, column in declaration["columns"].items():
+        if name in comments:
+            lines += _commented(comments[name], "  ")
+        key = _dump({name: 0}, flow=False)[: -len(": 0\n")]
+        # A very long name is no simple key.
+        lines.append(f"  {key}\n  : " if key.startswith("? ") else f"  {key}: ")
+        lines.append(_dump(column, flow=True))
+    return "".join(lines)
+
+
+def _dump(data: object, *, flow: bool) -> str:
+    text: str = yaml.dump(
+        data, Dumper=_Dumper, default_flow_style=flow, sort_keys=False, allow_unicode=True, width=2**30
+    )
+    return text
+
+
+def _commented(text: str, indent: str) -> list[str]:
+    words, lines = text.split(), [f"{indent}#"]
+    for word in words:
+        if len(lines[-1]) + len(word) > 118:
+            lines.append(f"{indent}#")
+        lines[-1] += f" {word}"
+    return [f"{line}\n" for line in lines]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise SchemaError(f"{key!r} is there twice; keep one")
+        made[key] = value
+    return made

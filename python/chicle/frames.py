@@ -1,0 +1,177 @@
+"""Any kind of data frame as Arrow columns, and Arrow columns as the kind of frame that came in.
+
+One path for all: the Arrow C data interface, which shares memory where the library has Arrow inside. pandas alone is
+read column by column, because its own way adds the index and lets errors quote values.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from chicle.errors import SchemaError
+
+__all__ = ["Form", "arrow_columns", "table_kind"]
+
+
+def table_kind(source: object) -> str:
+    """Return which kind of table a source is: ``"pandas"``, ``"polars"``, ``"pyarrow"`` or ``"records"``."""
+    package = type(source).__module__.partition(".")[0]
+    return package if package in ("pandas", "polars", "pyarrow") else "records"
+
+
+def arrow_columns(source: Any) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401 - any data frame
+    """Return the columns of a frame, or of a mapping of arrays, without copies where that can be."""
+    if table_kind(source) == "pandas" and hasattr(source, "columns"):
+        _check_names(list(source.columns))
+        return {name: _column(name, source[name]) for name in source.columns}
+    if isinstance(source, Mapping):
+        _check_names(list(source))
+        columns = {name: _column(name, values) for name, values in source.items()}
+        if len({len(values) for values in columns.values()}) > 1:
+            raise SchemaError("the columns differ in length; each must have a value for every row")
+        return columns
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    elif not isinstance(source, pa.Table):
+        source = _streamed(source)
+    _check_names(source.column_names)
+    return {name: _plain_text(source.column(name)) for name in source.column_names}
+
+
+def _streamed(source: Any) -> pa.Table:  # noqa: ANN401
+    hint = "; call collect() first" if type(source).__name__ == "LazyFrame" else ""
+    refusal = SchemaError(f"a table is a pandas, polars or pyarrow frame, not a {type(source).__name__}{hint}")
+    if not hasattr(source, "__arrow_c_stream__"):
+        raise refusal
+    try:
+        return pa.table(source)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise refusal from None
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a synthetic table should look like: the kind of frame, its columns in order, and their types.
+
+    Types only: no categories, no index, no metadata, for those are read off the data.
+    """
+
+    kind: str
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    native: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, source: Any, columns: Mapping[str, pa.ChunkedArray]) -> Form:  # noqa: ANN401
+        """Return the form of a source that was read as these columns."""
+        types = {name: values.type for name, values in columns.items()}
+        kind = table_kind(source)
+        if kind == "pandas":
+            # The width of its indices would tell how many categories a column has.
+            for name, dtype in types.items():
+                if pa.types.is_dictionary(dtype):
+                    types[name] = pa.dictionary(pa.int32(), dtype.value_type, dtype.ordered)
+            return cls(kind, types, {name: _pandas_dtype(source[name].dtype) for name in columns})
+        if kind == "polars":
+            native = {name: str(dtype).partition("(")[0] for name, dtype in source.schema.items()}
+            texts = {name: pa.large_string() for name in columns if native[name] == "String"}
+            return cls(kind, {**types, **texts}, native)
+        if isinstance(source, (pa.Table, pa.RecordBatch)):
+            native = {field.name: field.type for field in source.schema if pa.types.is_string_view(field.type)}
+            types.update(dict.fromkeys(native, pa.large_string()))
+            return cls("batch" if isinstance(source, pa.RecordBatch) else kind, types, native)
+        return cls("pyarrow", types)
+
+    def frame(self, columns: Mapping[str, pa.Array], nullable: Collection[str] = ()) -> Any:  # noqa: ANN401
+        """Return Arrow columns as a frame of this form; those that it does not know come last.
+
+        Those that may have missing values are named: pandas has other types for them, whether they have any or not.
+        """
+        names = [*(name for name in self.types if name in columns), *(n for n in columns if n not in self.types)]
+        if self.kind == "pandas":
+            pandas = importlib.import_module("pandas")
+            series = {name: self._series(pandas, name, columns[name], name in nullable) for name in names}
+            return pandas.DataFrame(series, copy=False)
+        table = pa.table({name: self._array(name, columns[name]) for name in names})
+        if self.kind == "polars":
+            polars = importlib.import_module("polars")
+            frame = polars.DataFrame(table)
+            enums = {name: columns[name].dictionary.to_pylist() for name in names if self.native.get(name) == "Enum"}
+            return frame.cast({name: polars.Enum(labels) for name, labels in enums.items()}) if enums else frame
+        if self.kind == "batch":
+            return (
+                table.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
+            )
+        return table
+
+    def _array(self, name: str, values: pa.Array) -> pa.Array:
+        wanted = self.native.get(name)
+        return values.cast(wanted) if isinstance(wanted, pa.DataType) else values
+
+    def _series(self, pandas: Any, name: str, values: pa.Array, nullable: bool) -> Any:  # noqa: ANN401
+        dtype = self.native.get(name)
+        if isinstance(dtype, np.dtype):
+            if nullable and dtype.kind in "iu":
+                floats = values.cast(pa.float64(), safe=False).to_pandas()
+                # Integers that a float can not hold.
+                large = (floats.abs() >= 2.0**53).any()
+                return pandas.Series(pandas.Int64Dtype().__from_arrow__(values)) if large else floats
+            if dtype == np.dtype(object) or (nullable and dtype.kind == "b"):
+                return pandas.Series(_objects(values), dtype=object)
+        elif dtype is not None and hasattr(dtype, "__from_arrow__") and values.type == self.types[name]:
+            return pandas.Series(dtype.__from_arrow__(pa.chunked_array([values])))
+        return values.to_pandas()
+
+
+def _check_names(names: list[Any]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            raise SchemaError(f"a column's name must be text, not of type {type(name).__name__}; rename it")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SchemaError(f"column {twice!r} is there twice; names must differ")
+
+
+def _column(name: str, values: Any) -> pa.ChunkedArray:  # noqa: ANN401
+    try:
+        array = pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError, OverflowError):
+        # Arrow's own message quotes values.
+        raise SchemaError(
+            f"column {name!r} holds values of several types, or of one that is not known; "
+            "turn it into text, numbers or dates first"
+        ) from None
+    return _plain_text(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
+
+
+def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return views of text as a dictionary of texts: few of Arrow's functions take views, and copying them is slow."""
+    if pa.types.is_string_view(column.type):
+        try:
+            column = column.dictionary_encode()
+        except pa.ArrowNotImplementedError:  # older pyarrow
+            return column.cast(pa.large_string())
+    if not pa.types.is_dictionary(column.type) or not pa.types.is_string_view(column.type.value_type):
+        return column
+    ordered = column.type.ordered
+    chunks = [
+        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()), ordered=ordered)
+        for chunk in column.chunks
+    ]
+    return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, pa.large_string(), ordered))
+
+
+def _pandas_dtype(dtype: Any) -> Any:  # noqa: ANN401
+    """Return a dtype of pandas without what it knows of the data: categories are declared, not read."""
+    return None if type(dtype).__name__ == "CategoricalDtype" else dtype
+
+
+def _objects(values: pa.Array) -> Any:  # noqa: ANN401
+    if pa.types.is_integer(values.type) and values.null_count:
+        return values.to_pandas(integer_object_nulls=True)
+    return values.to_numpy(zero_copy_only=False).astype(object)

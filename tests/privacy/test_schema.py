@@ -1,0 +1,160 @@
+"""Nothing of a private table in errors, forms or releases; rows of a person cut by a look at no one else's."""
+
+import gc
+import pickle
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import chicle
+from chicle import Schema, SchemaError
+from chicle.people import first_rows
+from chicle.privacy import GaussianEvent
+
+CANARY = "canary-4711"
+NUMBER = 471_147
+FRAMES = [pd.DataFrame, pl.DataFrame, pa.table, dict]
+
+
+@pytest.mark.parametrize("make", FRAMES, ids=["pandas", "polars", "pyarrow", "mapping"])
+@pytest.mark.parametrize(
+    ("told", "values"),
+    [
+        ({"type": "categorical", "values": ["a"]}, ["a", CANARY]),
+        ({"type": "categorical", "values": [1]}, ["a", CANARY]),
+        ({"type": "categorical", "values": [1]}, [1, NUMBER]),
+        ({"type": "boolean"}, ["a", CANARY]),
+        ({"type": "boolean"}, [1, NUMBER]),
+        ({"type": "integer", "min": 0, "max": 9}, [1, NUMBER]),
+        ({"type": "integer", "min": 0, "max": 9}, [1.0, NUMBER + 0.5]),
+        ({"type": "integer", "min": 0, "max": 9}, ["1", CANARY]),
+        ({"type": "number", "min": 0, "max": 9, "bins": 3}, [0.5, NUMBER + 0.5]),
+        ({"type": "number", "min": 0, "max": 9, "bins": 3}, ["1", CANARY]),
+        ({"type": "date", "min": "2020-01-01", "max": "2020-01-02", "bins": "day"}, ["2020-01-01", CANARY]),
+        ({"type": "date", "min": "2020-01-01", "max": "2020-01-02", "bins": "day"}, [1, NUMBER]),
+        ({"type": "datetime", "min": "2020-01-01", "max": "2020-01-02", "bins": "day"}, ["2020-01-01", CANARY]),
+        (
+            {"type": "datetime", "min": "2020-01-01", "max": "2020-01-02", "bins": "day", "timezone": "UTC"},
+            ["2020-01-01T00:00Z", CANARY],
+        ),
+        ({"type": "coded", "values": 3, "missing": True}, [1, NUMBER]),
+    ],
+)
+def test_errors_quote_no_value(make: Any, told: dict[str, Any], values: list[Any]) -> None:
+    schema = Schema({"c": told})
+    frame = make({"c": values})
+    with pytest.raises(SchemaError, match=r"column 'c' (has|holds) ") as refusal:
+        schema.encode(frame)
+    assert "4711" not in str(refusal.value)
+    assert refusal.value.__suppress_context__ or refusal.value.__context__ is None
+    check = schema.check(frame)
+    assert not check.fits
+    assert "4711" not in str(check)
+
+
+def test_mixed_objects_quote_no_value() -> None:
+    schema = Schema({"c": {"type": "integer", "min": 0, "max": 9}})
+    for values in ([1, CANARY], [CANARY, 1], [{"a": 1}, CANARY], [object(), CANARY]):
+        with pytest.raises(SchemaError, match="column 'c'") as refusal:
+            schema.encode(pd.DataFrame({"c": pd.Series(values, dtype=object)}))
+        assert "4711" not in str(refusal.value)
+        assert refusal.value.__suppress_context__ or refusal.value.__context__ is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=40), st.integers(1, 4), st.integers(0, 5))
+def test_a_person_moves_only_own_rows(rows: list[tuple[int, int]], k: int, who: int) -> None:
+    schema = Schema({"x": 4}, person="pid", max_records_per_person=k)
+
+    def kept(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        table = pa.table(
+            {"pid": pa.array([p for p, _ in rows], pa.int64()), "x": pa.array([x for _, x in rows], pa.int64())}
+        )
+        mask = first_rows("pid", table["pid"], k)
+        chosen = [row for i, row in enumerate(rows) if mask is None or mask[i].as_py()]
+        assert schema.encode(table)["x"].tolist() == [x for _, x in chosen]
+        return chosen
+
+    met: dict[int, int] = {}
+    oracle = []
+    for person, x in rows:
+        met[person] = met.get(person, 0) + 1
+        if met[person] <= k:
+            oracle.append((person, x))
+    assert kept(rows) == oracle
+    without = kept([row for row in rows if row[0] != who])
+    assert without == [row for row in oracle if row[0] != who]
+    assert len(oracle) - len(without) <= k
+
+
+def test_the_sensitivity_follows_from_the_rows_a_person() -> None:
+    frame = pd.DataFrame({"pid": np.repeat(np.arange(500), 6), "x": np.arange(3_000) % 2 == 0})
+    told = {"x": {"type": "boolean"}}
+    sigmas = []
+    for k in (1, 3):
+        schema = Schema(told, person="pid", max_records_per_person=k)
+        synth = chicle.Independent(epsilon=1, delta=1e-9).fit(frame, schema)
+        (event, *_) = synth.ledger_.events
+        assert isinstance(event, GaussianEvent)
+        sigmas.append(event.sigma)
+        assert abs(synth.release_.total - 500 * k) < 200
+        assert "of each value of 'pid' at most" in repr(synth.release_)
+        assert sorted(synth.sample(20)["pid"]) == list(range(1, 21))
+    assert sigmas[1] == pytest.approx(3 * sigmas[0])
+    assumed = chicle.Independent(epsilon=1, delta=1e-9).fit(frame[["x"]], Schema(told))
+    assert "an assumption" in repr(assumed.release_)
+
+
+@pytest.mark.parametrize("make", FRAMES, ids=["pandas", "polars", "pyarrow", "mapping"])
+def test_no_value_is_left_on_a_fitted_mechanism(make: Any) -> None:
+    rows = {
+        "id": [CANARY] * 50,
+        "note": [CANARY] * 50,
+        "person": [f"{CANARY}-{i}" for i in range(50)],
+        "wage": [NUMBER] * 50,
+        "job": ["cook"] * 50,
+    }
+    frame = make(rows)
+    if isinstance(frame, pd.DataFrame):
+        frame = frame.assign(job=pd.Categorical(rows["job"], categories=["cook", CANARY])).set_index("note", drop=False)
+    elif isinstance(frame, pl.DataFrame):
+        frame = frame.with_columns(pl.col("job").cast(pl.Enum(["cook", CANARY])))
+    elif isinstance(frame, pa.Table):
+        frame = frame.replace_schema_metadata({"note": CANARY})
+    schema = Schema(
+        {
+            "id": {"type": "identifier"},
+            "note": {"type": "drop"},
+            "wage": {"type": "integer", "min": 0, "max": 10**6, "bins": 10},
+            "job": {"type": "categorical", "values": ["cook", "smith"]},
+        },
+        person="person",
+    )
+    synth = chicle.Independent(epsilon=1, delta=1e-9).fit(frame, schema)
+    form = synth.release_.form
+    assert form is not None
+    for thing in _reachable(synth.release_):
+        assert not (isinstance(thing, (str, bytes)) and "4711" in str(thing))
+        assert not isinstance(thing, (pd.DataFrame, pl.DataFrame, pa.Table, pa.Array, pa.ChunkedArray))
+    assert b"4711" not in pickle.dumps((form, schema))
+    assert "4711" not in repr(synth.release_) + repr(form)
+    made = synth.sample(100, seed=0)
+    assert "4711" not in str(pl.DataFrame(made).rows() if not isinstance(made, pd.DataFrame) else made.to_csv())
+
+
+def _reachable(root: object) -> list[object]:
+    seen: dict[int, object] = {}
+    queue = [root]
+    while queue:
+        thing = queue.pop()
+        if id(thing) in seen or isinstance(thing, (ModuleType, type)) or callable(thing):
+            continue
+        seen[id(thing)] = thing
+        queue += gc.get_referents(thing)
+    return list(seen.values())

@@ -1,0 +1,320 @@
+"""Any schema and any table drawn from it: codes are those of the oracle, and decoding lands in the same code."""
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from chicle import Schema, SchemaError
+from chicle.columns import Date, DateTime, Determined, Integer, Number, column_from_dict
+from chicle.columns.base import refuse
+from chicle.records import code_dtype
+from tests.oracles.schema import naive_code, naive_size
+from tests.schemas import tables
+
+TYPES: dict[str, Any] = {"number": pa.float64(), "boolean": pa.bool_(), "coded": pa.int64(), "integer": pa.int64()}
+
+
+def arrow(told: dict[str, Any], values: list[Any]) -> pa.Array:
+    kind = told["type"]
+    if kind == "date":
+        return pa.array(values, pa.date32())
+    if kind == "datetime":
+        return pa.array(values, pa.timestamp("us", told.get("timezone")))
+    return pa.array(values, TYPES.get(kind) or pa.array(told["values"]).type)
+
+
+def table_of(declared: dict[str, Any], rows: dict[str, list[Any]]) -> pa.Table:
+    return pa.table({name: arrow(declared[name], rows[name]) for name in declared})
+
+
+@given(tables())
+def test_codes_are_those_of_the_oracle(drawn: tuple[dict[str, Any], dict[str, list[Any]]]) -> None:
+    declared, rows = drawn
+    schema = Schema(declared)
+    records = schema.encode(table_of(declared, rows))
+    for name, told in declared.items():
+        assert schema.domain[name] == naive_size(told) + told.get("missing", False)
+        assert records[name].dtype == code_dtype(schema.domain[name])
+        assert records[name].tolist() == [naive_code(told, value) for value in rows[name]], told
+
+
+@given(tables(), st.integers(0, 2**32), st.sampled_from(["pyarrow", "polars", "batch", "chunks"]))
+def test_decoding_lands_in_the_same_code(drawn: Any, seed: int, kind: str) -> None:
+    declared, rows = drawn
+    schema = Schema(declared)
+    table = table_of(declared, rows)
+    frame: Any = table
+    if kind == "polars":
+        frame = pl.DataFrame(table)
+    elif kind == "batch":
+        frame = pa.RecordBatch.from_arrays([c.combine_chunks() for c in table.columns], table.column_names)
+    elif kind == "chunks":
+        frame = pa.concat_tables([table.slice(0, 2), table.slice(2)])
+    records, form = schema.read(frame)
+    again = schema.decode(records, form, rng=np.random.default_rng(seed))
+    assert type(again) is type(frame)
+    assert again.schema == frame.schema, "names, order and types are kept"
+    codes = schema.encode(again)
+    for name in schema.domain:
+        np.testing.assert_array_equal(codes[name], records[name])
+
+
+@given(tables(), st.integers(0, 2**32))
+def test_pandas_lands_in_the_same_code(drawn: Any, seed: int) -> None:
+    declared, rows = drawn
+    # Integers of pandas with missing values among them are floats, which hold no more than 53 bits.
+    large = {name for name in declared if any(type(v) is int and abs(v) >= 2**53 for v in rows[name])}
+    assume(not any(None in rows[name] for name in large))
+    schema = Schema(declared)
+    frame = table_of(declared, rows).to_pandas()
+    records, form = schema.read(frame)
+    again = schema.decode(records, form, rng=np.random.default_rng(seed))
+    assert list(again) == list(frame)
+    codes = schema.encode(again)
+    for name, told in declared.items():
+        np.testing.assert_array_equal(codes[name], records[name])
+        if not told.get("missing") and len(frame):
+            assert again[name].dtype == frame[name].dtype
+
+
+@given(tables())
+def test_every_code_has_values_inside_the_bounds(drawn: Any) -> None:
+    declared, _ = drawn
+    for name, told in declared.items():
+        column = column_from_dict(name, told)
+        codes = np.arange(min(column.size, 5_000)).astype(code_dtype(column.cardinality))
+        for dtype in (None, pa.float32() if told["type"] == "number" else None):
+            made = column.decode(codes, dtype, np.random.default_rng(0)).to_pylist()
+            bounds = told.get("bins") if isinstance(told.get("bins"), list) else [told.get("min"), told.get("max")]
+            if told["type"] in ("integer", "number") and bounds is not None:
+                assert all(bounds[0] <= value <= bounds[-1] for value in made) or dtype is not None
+            if dtype is None and not isinstance(made[0], dt.datetime):
+                assert [naive_code(told, value) for value in made] == codes.tolist()
+
+
+@pytest.mark.parametrize("dtype", [pa.float32(), pa.float16()])
+def test_narrow_floats_stay_in_their_bin(dtype: pa.DataType) -> None:
+    column = Number(min=0, max=0.7, bins=7)
+    codes = np.repeat(np.arange(7), 2_000).astype(np.uint8)
+    made = column.decode(codes, dtype, np.random.default_rng(0))
+    assert made.type == dtype
+    again = column.encode(pa.chunked_array([made]), refuse("x"))
+    np.testing.assert_array_equal(again, codes)
+
+
+def test_numbers_are_uniform_inside_their_bin() -> None:
+    codes = np.zeros(40_000, np.uint8)
+    rng = np.random.default_rng(0)
+    made = Number(bins=[2, 4, 5]).decode(codes, None, rng).to_numpy()
+    counts, _ = np.histogram(made, bins=20, range=(2, 4))
+    assert ((counts - 2_000) ** 2 / 2_000).sum() < 50  # 19 degrees of freedom
+    made = Integer(bins=[2, 7, 9]).decode(codes, None, rng).to_numpy()
+    values, counts = np.unique(made, return_counts=True)
+    assert values.tolist() == [2, 3, 4, 5, 6]
+    assert ((counts - 8_000) ** 2 / 8_000).sum() < 25
+    days = Date(min="2024-02-01", max="2024-12-31", bins="month").decode(codes, None, rng).to_pylist()
+    assert set(days) == {dt.date(2024, 2, day) for day in range(1, 30)}
+
+
+def test_bins_of_a_count_are_of_nearly_equal_width() -> None:
+    for bins in (1, 2, 7, 99, 100):
+        codes = Integer(min=1, max=100, bins=bins).encode(pa.chunked_array([pa.array(range(1, 101))]), refuse("x"))
+        widths = np.bincount(codes)
+        assert len(widths) == bins
+        assert widths.max() - widths.min() <= 1
+        assert (np.diff(codes.astype(int)) >= 0).all()
+
+
+def test_integers_may_be_declared_as_numbers() -> None:
+    schema = Schema({"x": {"type": "number", "min": 0, "max": 100, "bins": 7}})
+    frame = pd.DataFrame({"x": np.arange(101, dtype=np.int16)})
+    records, form = schema.read(frame)
+    again = schema.decode(records, form)
+    assert again["x"].dtype == np.int16
+    np.testing.assert_array_equal(schema.encode(again)["x"], records["x"])
+
+
+def test_a_type_too_narrow_for_the_bounds_is_widened() -> None:
+    schema = Schema(
+        {"x": {"type": "integer", "min": 0, "max": 1_000}, "y": {"type": "categorical", "values": [1, 300]}}
+    )
+    _, form = schema.read({"x": np.array([5], np.int8), "y": np.array([1], np.int8)})
+    made = schema.decode(Schema(schema.columns).encode({"x": [999], "y": [300]}), form)
+    assert made.to_pylist() == [{"x": 999, "y": 300}]
+
+
+@pytest.mark.parametrize("dtype", [pa.uint64(), pa.int8(), pa.float64(), pa.decimal128(7, 1), pa.float32()])
+def test_integers_come_in_any_type(dtype: pa.DataType) -> None:
+    schema = Schema({"x": {"type": "integer", "min": 0, "max": 99, "bins": 10, "outside": "clamp", "missing": True}})
+    table = pa.table({"x": pa.array([0, 99, 101, None, 17], pa.int16()).cast(dtype)})
+    records, form = schema.read(table)
+    assert records["x"].tolist() == [0, 9, 9, 10, 1]
+    again = schema.decode(records, form)
+    assert again.schema == table.schema
+    assert schema.encode(again)["x"].tolist() == records["x"].tolist()
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1, 1e9), st.integers(1, 200), st.integers(0, 2**32))
+def test_numbers_in_bins_of_equal_width(low: float, width: float, bins: int, seed: int) -> None:
+    high = low + width
+    schema = Schema({"x": {"type": "number", "min": low, "max": high, "bins": bins}})
+    rng = np.random.default_rng(seed)
+    values = np.clip(np.append(low + (high - low) * rng.random(50), [low, high]), low, high)
+    records, form = schema.read({"x": values})
+    exact = np.minimum((values - low) / (high - low) * bins, bins - 1)
+    assert (np.abs(records["x"] - np.floor(exact)) <= (np.abs(exact - np.round(exact)) < 1e-4)).all()
+    assert records["x"][-2:].tolist() == [0, bins - 1]
+    again = schema.decode(records, form, rng=rng)
+    np.testing.assert_array_equal(schema.encode(again)["x"], records["x"])
+
+
+def test_extremes_are_clamped() -> None:
+    low, high = -(2**63), 2**63 - 2
+    schema = Schema({"x": {"type": "integer", "min": low, "max": high, "bins": 2, "outside": "clamp"}})
+    assert schema.encode({"x": np.array([2**64 - 1, 0], np.uint64)})["x"].tolist() == [1, 1]
+    assert schema.encode({"x": np.array([np.inf, -np.inf, -2.0])})["x"].tolist() == [1, 0, 0]
+    numbers = Schema({"x": {"type": "number", "min": 0, "max": 1, "bins": 2, "outside": "clamp"}})
+    assert numbers.encode({"x": [np.inf, -np.inf, 0.5]})["x"].tolist() == [1, 0, 1]
+
+
+@given(st.integers(-200, 200), st.integers(0, 300), st.sampled_from([np.int8, np.uint8, np.int16, np.uint64, np.int64]))
+def test_integers_of_any_width_are_clamped(low: int, width: int, dtype: Any) -> None:
+    limits = np.iinfo(dtype)
+    inner = [value for value in range(-600, 700) if limits.min <= value <= limits.max]
+    values = np.array([*inner, limits.min, limits.max], dtype)
+    schema = Schema({"x": {"type": "integer", "min": low, "max": low + width, "outside": "clamp"}})
+    expected = [min(max(int(value), low), low + width) - low for value in values]
+    assert schema.encode({"x": values})["x"].tolist() == expected
+
+
+def test_bounds_are_those_of_the_width_of_the_table() -> None:
+    schema = Schema({"x": {"type": "number", "min": -0.1, "max": 0.1, "bins": 2}})
+    assert schema.encode({"x": np.array([-0.1, 0.1], np.float32)})["x"].tolist() == [0, 1]
+    with pytest.raises(SchemaError, match="outside its bounds"):
+        schema.encode({"x": np.array([0.1000001], np.float32)})
+    wide = Schema({"x": {"type": "number", "min": 0, "max": 1e300, "bins": 2}})
+    records, form = wide.read(pa.table({"x": pa.array([1.0], pa.float32())}))
+    assert np.isfinite(wide.decode(records, form)["x"].to_numpy()).all()
+
+
+def test_nan_is_missing_in_every_frame() -> None:
+    schema = Schema({"x": {"type": "number", "min": 0, "max": 1, "bins": 2, "missing": True}})
+    for make in (pd.DataFrame, pl.DataFrame, pa.table):
+        assert schema.encode(make({"x": [np.nan, 0.7]}))["x"].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_texts_of_dates_stay_texts(make: Any) -> None:
+    schema = Schema(
+        {
+            "day": {"type": "date", "min": "2024-01-01", "max": "2024-12-31", "bins": "month"},
+            "at": {"type": "datetime", "min": "2024-01-01", "max": "2024-12-31", "bins": "6 hours"},
+        }
+    )
+    frame = make({"day": ["2024-02-29"], "at": ["2024-03-01T13:30"]})
+    records, form = schema.read(frame)
+    again = schema.decode(records, form)
+    assert list(again.dtypes) == list(frame.dtypes)
+    assert again["day"][0].startswith("2024-02-")
+    assert again["at"][0].startswith("2024-03-01 1")
+    assert schema.encode(again)["at"].tolist() == records["at"].tolist()
+
+
+def test_a_day_of_25_hours_has_25_bins() -> None:
+    autumn = DateTime(min="2024-10-27", max="2024-10-27", bins="1 hour", timezone="Europe/Paris")
+    assert autumn.cardinality == 25
+    week = DateTime(min="2024-10-21", max="2024-11-03", bins="day", timezone="Europe/Paris")
+    hours = np.diff(week.edges) / 3.6e9
+    assert hours.round(6).tolist() == [24.0] * 6 + [25.0] + [24.0] * 7
+
+
+def test_timestamps_are_dates_where_so_declared() -> None:
+    schema = Schema({"day": {"type": "date", "min": "1960-01-01", "max": "2024-12-31", "bins": "day"}})
+    for unit in ("s", "ms", "us", "ns"):
+        frame = pd.DataFrame({"day": pd.to_datetime(["1969-12-31 23:00", "2024-12-31 00:00"]).as_unit(unit)})
+        records, form = schema.read(frame)
+        again = schema.decode(records, form)
+        assert again["day"].dtype == frame["day"].dtype
+        assert again["day"].dt.strftime("%F").tolist() == ["1969-12-31", "2024-12-31"]
+
+
+def test_a_determined_column_follows_its_map() -> None:
+    told: dict[str, Any] = {
+        "city": {"type": "categorical", "values": ["Lyon", "Bonn", "Nice"], "missing": True},
+        "state": {"determined_by": "city", "map": {"Lyon": "France", "Nice": "France", "Bonn": "Germany"}},
+        "old": {"type": "boolean"},
+        "tax": {"determined_by": "old", "map": [[True, 5], [False, 7.5]]},
+    }
+    schema = Schema(told)
+    assert list(schema.domain) == ["city", "old"]
+    frame = pd.DataFrame(
+        {
+            "state": pd.Categorical(["?", "?", "?", "?"]),
+            "city": ["Bonn", "Lyon", None, "Nice"],
+            "old": [True, False, True, False],
+        }
+    )
+    records, form = schema.read(frame)
+    again = schema.decode(records, form)
+    assert list(again) == ["state", "city", "old", "tax"]
+    assert again["state"].astype(object).where(again["state"].notna(), None).tolist() == [
+        "Germany",
+        "France",
+        None,
+        "France",
+    ]
+    assert again["state"].cat.categories.tolist() == ["France", "Germany"]
+    assert again["tax"].tolist() == [5, 7.5, 5, 7.5]
+    assert Schema.from_dict(schema.to_dict()) == schema
+    assert isinstance(schema.columns["tax"], Determined)
+
+
+def test_identifiers_are_fresh_and_dropped_columns_are_gone() -> None:
+    schema = Schema(
+        {
+            "id": {"type": "identifier"},
+            "key": {"type": "identifier"},
+            "note": {"type": "drop"},
+            "x": {"type": "boolean"},
+        }
+    )
+    frame = pl.DataFrame({"key": [77] * 12, "note": ["n"] * 12, "id": ["secret"] * 12, "x": [True] * 12})
+    records, form = schema.read(frame)
+    again = schema.decode(records, form)
+    assert again.columns == ["key", "id", "x"]
+    assert again["key"].to_list() == list(range(1, 13))
+    assert again["id"].to_list() == [f"{i:02}" for i in range(1, 13)]
+
+
+def test_unused_categories_need_not_be_declared() -> None:
+    schema = Schema({"x": {"type": "categorical", "values": ["b", "a"]}})
+    frame = pd.DataFrame({"x": pd.Categorical(["a", "b", "a"], categories=["q", "a", "b"], ordered=True)})
+    records, form = schema.read(frame)
+    assert records["x"].tolist() == [1, 0, 1]
+    again = schema.decode(records, form)
+    assert again["x"].cat.categories.tolist() == ["b", "a"]
+    assert again["x"].cat.ordered
+    with pytest.raises(SchemaError, match="not one of the 2 declared values"):
+        schema.encode(pd.DataFrame({"x": pd.Categorical(["a", "q"])}))
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "Asia/Kolkata"])
+def test_datetimes_come_in_any_unit(unit: str, zone: str | None) -> None:
+    told = {"type": "datetime", "min": "1969-12-31T23:59:30.5", "max": "1970-01-01T00:00:40", "bins": "2 seconds"}
+    column = column_from_dict("at", told if zone is None else {**told, "timezone": zone})
+    start = 0 if zone is None else -19_800  # India is five and a half hours ahead
+    seconds = np.arange(-29, 41)
+    table = pa.chunked_array([pa.array(seconds + start).cast(pa.timestamp("s", zone)).cast(pa.timestamp(unit, zone))])
+    codes = column.encode(table, refuse("at"))
+    assert codes.tolist() == [int((second + 29.5) // 2) for second in seconds.tolist()]
+    made = column.decode(codes, table.type, np.random.default_rng(0))
+    assert made.type == table.type
+    np.testing.assert_array_equal(column.encode(pa.chunked_array([made]), refuse("at")), codes)
