@@ -14,13 +14,18 @@ __all__ = ["Plan", "Step"]
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One kind of release. What depends on the data (which cliques are chosen, say) is None."""
+    """One kind of release. What depends on the data (which cliques are chosen, say) is None.
+
+    `error` is the total variation distance that noise alone is expected to add, at most, if there are as many records
+    as the mechanism was told to assume.
+    """
 
     release: str
     of: str
     rho: float
     sigma: float | None = None
     values: int | None = None
+    error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Plan:
         return json.dumps({"mechanism": self.mechanism, "budget": budget, "steps": steps}, indent=1)
 
     def __str__(self) -> str:
-        rows = [("release", "of", "values", "sigma", "rho", "share")]
+        rows: list[tuple[str, ...]] = [("release", "of", "values", "sigma", "rho", "share")]
         rows += [
             (
                 step.release,
@@ -50,4 +55,7 @@ class Plan:
             )
             for step in self.steps
         ]
+        if any(step.error is not None for step in self.steps):
+            errors = ["" if step.error is None else f"{step.error:.2g}" for step in self.steps]
+            rows = [(*row, error) for row, error in zip(rows, ["error up to", *errors], strict=True)]
         return "\n".join([f"{self.mechanism}, {self.budget}", *aligned(rows)])

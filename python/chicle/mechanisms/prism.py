@@ -163,7 +163,10 @@ class Prism(Mechanism):
         self.options = options
 
     def plan(self, schema: Schema, n: int = 100_000) -> Plan:
-        """Return what a fit will release, if the table has about `n` records; a fit asks the data, privately."""
+        """Return what a fit will release and how wrong noise will make it, if the table has about `n` records.
+
+        A fit asks the data for their number, privately.
+        """
         return self._plan(as_schema(schema), self.budget, integer("n", n, 0))
 
     def _plan(self, schema: Schema, budget: Budget, n: int = 100_000) -> Plan:
@@ -175,7 +178,11 @@ class Prism(Mechanism):
         ]
         for name, share in zip(domain, budget_shares([(name,) for name in domain], domain), strict=True):
             rho = parts.one_ways * share
-            steps.append(Step(release="1-way", of=name, values=domain[name], rho=rho, sigma=parts.sigma(rho)))
+            sigma = parts.sigma(rho)
+            # Noise shows most where records are spread evenly over the values.
+            even = np.full(domain[name], n / domain[name])
+            error = min(noise_error(even, sigma) / (2 * n), 1.0) if n > 0 else 1.0
+            steps.append(Step(release="1-way", of=name, values=domain[name], rho=rho, sigma=sigma, error=error))
         if parts.selection > 0:
             number = len(domain) * (len(domain) - 1) // 2
             steps.append(Step(release="selection", of=f"{number:,} pairs", values=number, rho=parts.selection))
