@@ -10,8 +10,6 @@ each the first 50,000 records. Errors are mean total variation distances to them
 from __future__ import annotations
 
 import csv
-import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +19,7 @@ from math import exp, log
 from pathlib import Path
 
 import numpy as np
-from privsyn import distance
+from tables import data_folder, distance, load
 
 import chicle
 from chicle import Clique, PrismOptions, Records, Schema
@@ -31,7 +29,6 @@ DELTA = 1e-9
 EPSILONS = (0.2, 1.0, 5.0)
 RECORDS = 50_000
 FOLDERS = ("adult", "titanic", "fire", "acs2018_income", "acs2024_ny", "msnbc")
-ADULT_ORDINAL = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 TRIPLES, MAX_CELLS = 200, 300_000
 FIELDS = ("table", "switch", "epsilon", "seed", "two", "three", "seconds")
 
@@ -72,18 +69,9 @@ def switches() -> dict[str, Callable[[float], Mechanism]]:
 def tables() -> Iterator[tuple[str, Records, Schema]]:
     census = chicle.datasets.census(RECORDS, d=30)
     yield "census", census, Schema.from_cardinalities(census.domain)
-    root = Path(os.environ.get("CHICLE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
     for name in FOLDERS:
-        if (root / name).is_dir():
-            import pyarrow.parquet as pq  # noqa: PLC0415 - only where tables are at hand
-
-            domain = json.loads((root / name / "domain.json").read_text(encoding="utf-8"))
-            values = root / name / "values.json"
-            known = json.loads(values.read_text(encoding="utf-8")) if values.exists() else {}
-            binned = [column for column, kept in known.items() if isinstance(kept, dict) and column in domain]
-            ordinal = ADULT_ORDINAL if name == "adult" else binned
-            table = pq.read_table(root / name / "data.parquet")[:RECORDS]
-            yield name, Records(table, domain), Schema.from_cardinalities(domain, ordinal=ordinal)
+        if (data_folder() / name).is_dir():
+            yield name, *load(data_folder() / name, RECORDS)
 
 
 def workload(real: Records) -> list[list[Clique]]:

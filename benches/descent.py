@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import resource
 from collections.abc import Sequence
-from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
 from side_by_side import Goal, Row, Table, show
+from tables import data_folder, load
 
 import chicle
 from chicle import Clique, Descent, Measurement, Records
@@ -74,12 +72,9 @@ def census() -> list[Goal]:
 
 
 def adult() -> list[Goal]:
-    folder = Path(os.environ.get("CHICLE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "adult"
-    if not folder.is_dir():
+    if not (data_folder() / "adult").is_dir():
         return []
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only where the table is at hand
-
-    table = Records(pq.read_table(folder / "data.parquet"), json.loads((folder / "domain.json").read_text()))
+    table, _ = load(data_folder() / "adult")
     targets = exact(table, chicle.pairs(table.domain))
     rows, seconds, _ = trace(targets, table, SWEEPS, None)
     show(Table("Adult, 91 exact pairs", rows))

@@ -1,24 +1,22 @@
-"""The whole of PrivSyn on the simulated census, beside numpy's count of its pairs; accuracy on real tables.
+"""The whole of PrivSyn on the simulated census, beside numpy's count of its pairs; all mechanisms on real tables.
 
-python benches/privsyn.py                  # 662,000 x 97, epsilon 1
-python benches/privsyn.py FOLDER [seeds]   # a folder with data.parquet and domain.json: errors at three epsilons
+python benches/mechanisms.py                  # 662,000 x 97, epsilon 1
+python benches/mechanisms.py FOLDER [seeds]   # a folder as in tables.py: errors, seconds and memory at three epsilons
 """
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 import time
-from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from side_by_side import Row, Table, show
+from tables import distance, load
 
 import chicle
-from chicle import Clique, Records
 from chicle.mechanisms.base import Mechanism
 
 DELTA = 1e-9
@@ -32,6 +30,7 @@ def mechanisms(epsilon: float) -> dict[str, Mechanism]:
         "Independent": chicle.Independent(epsilon=epsilon, delta=DELTA),
         "PrivSyn, GUM": chicle.PrivSyn(epsilon=epsilon, delta=DELTA),
         "PrivSyn, descent": chicle.PrivSyn(epsilon=epsilon, delta=DELTA, generator="descent"),
+        "Prism": chicle.Prism(epsilon=epsilon, delta=DELTA),
     }
 
 
@@ -63,10 +62,8 @@ def whole_run() -> None:
 
 
 def accuracy(folder: Path, seeds: int) -> None:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only here
-
-    domain = json.loads((folder / "domain.json").read_text(encoding="utf-8"))
-    real = Records(pq.read_table(folder / "data.parquet"), domain)
+    real, schema = load(folder)
+    domain = real.domain
     triples = [triple for triple in combinations(domain, 3) if real.domain.cells(triple) <= MAX_CELLS]
     rng = np.random.default_rng(0)
     some = rng.choice(len(triples), min(MAX_TRIPLES, len(triples)), replace=False)
@@ -77,7 +74,7 @@ def accuracy(folder: Path, seeds: int) -> None:
             errors, seconds = [], []
             for seed in range(seeds):
                 start = time.perf_counter()
-                table = mechanisms(epsilon)[name].fit(real).sample(seed=seed)
+                table = mechanisms(epsilon)[name].fit(real, schema).sample(seed=seed)
                 seconds.append(time.perf_counter() - start)
                 errors.append([distance(real, table, cliques) for cliques in workload])
             two, three = np.mean(errors, axis=0)
@@ -88,18 +85,10 @@ def accuracy(folder: Path, seeds: int) -> None:
                     "2-way": float(two),
                     "3-way": float(three),
                     "s": float(np.mean(seconds)),
+                    "peak MB so far": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
                 }
             )
     show(Table(f"{folder.name}: mean total variation distance, {seeds} seeds", rows))
-
-
-def distance(real: Records, made: Records, cliques: Sequence[Clique], at_once: int = 50) -> float:
-    total = 0.0
-    for start in range(0, len(cliques), at_once):
-        some = cliques[start : start + at_once]
-        for a, b in zip(chicle.count(real, some), chicle.count(made, some), strict=True):
-            total += np.abs(a / len(real) - b / max(len(made), 1)).sum() / 2
-    return total / len(cliques)
 
 
 if __name__ == "__main__":
