@@ -40,12 +40,13 @@ STEPS = {
     "no triples": replace(ALL, triple_bonus=0.0, triple_error=0.0),
     "no margins absorbed": replace(ALL, absorb=False),
     "no low rank": replace(ALL, low_rank=False),
-    "no shrinkage": replace(ALL, low_rank=False, shrink=False),
+    "no shrinkage": replace(ALL, pull=0.0),
     "no merging": replace(ALL, theta=0.0),
     "strict moves": replace(ALL, threshold=1.0),
     "replicated x4": replace(ALL, replicate=4),
 }
 CONSTANTS = {
+    "pull": {0.4: replace(ALL, pull=0.4), 0.7: ALL, 1.0: replace(ALL, pull=1.0)},
     "caution": {1.0: replace(ALL, caution=1.0), 1.5: ALL, 2.0: replace(ALL, caution=2.0)},
     "triple_error": {0.1: replace(ALL, triple_error=0.1), 0.3: ALL, 0.6: replace(ALL, triple_error=0.6)},
     "selection": {0.01: replace(ALL, selection=0.01), 0.02: ALL, 0.05: replace(ALL, selection=0.05)},

@@ -28,7 +28,7 @@ MECHANISMS: dict[str, Callable[..., Mechanism]] = {
     "Prism": chicle.Prism,
     "Prism-pairs": lambda **given: chicle.Prism(options=PrismOptions(order=2, sizes=(3, 2)), **given),
     "Prism-plain": lambda **given: chicle.Prism(
-        options=PrismOptions(sizes=(), absorb=False, low_rank=False, shrink=False, theta=0), **given
+        options=PrismOptions(sizes=(), absorb=False, low_rank=False, pull=0.0, theta=0), **given
     ),
 }
 

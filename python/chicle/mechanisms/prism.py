@@ -27,6 +27,7 @@ import numpy.typing as npt
 from chicle._checks import integer
 from chicle.compress import Compression, compress
 from chicle.denoise import denoise
+from chicle.denoise.tables import PULL
 from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
 from chicle.errors import ParameterError
@@ -80,8 +81,10 @@ class PrismOptions:
     triple_bonus, triple_error
         What a covered triple is worth while pairs are packed, and how wrong one is that nothing covers, as parts of the
         mean distance of pairs of small attributes from independence; ``triple_error=0`` covers none on purpose.
-    absorb, low_rank, shrink
-        The three parts of denoising.
+    absorb, low_rank
+        Whether margins are absorbed into 1-ways, and whether tables share directions.
+    pull
+        How much of the way to its shrunk value each cell goes; 0 for no shrinkage.
     sweeps
         Most sweeps of descent; the last one takes only moves that lower the loss.
     threshold
@@ -102,7 +105,7 @@ class PrismOptions:
     triple_error: float = 0.3
     absorb: bool = True
     low_rank: bool = True
-    shrink: bool = True
+    pull: float = PULL
     sweeps: int = 6
     threshold: float = 0.3
     replicate: int | None = None
@@ -112,7 +115,7 @@ class PrismOptions:
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
                 raise ParameterError(f"{name} must be a share between 0 and 1, not {value!r}")
-        for name in ("theta", "caution", "triple_bonus", "triple_error", "threshold"):
+        for name in ("theta", "caution", "pull", "triple_bonus", "triple_error", "threshold"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ParameterError(f"{name} must be finite and at least 0, not {getattr(self, name)!r}")
         if not isinstance(self.sizes, tuple):
@@ -262,7 +265,7 @@ class Prism(Mechanism):
             total,
             absorbing=options.absorb,
             sharing=options.low_rank,
-            shrinking=options.shrink,
+            pull=options.pull,
         )
 
         def generate(n: int, seed: int | None, trace: list[float]) -> Records:
