@@ -163,6 +163,7 @@ def pack(
     triple_bonus: float,
     triple_error: float,
     triple_weight: float,
+    budget: float,
     seed: int,
     threads: int | None = None,
 ) -> list[tuple[list[int], int]]: ...

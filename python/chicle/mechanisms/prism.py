@@ -35,6 +35,7 @@ from chicle.generate.descent import Descent
 from chicle.generate.independent import independent
 from chicle.generate.start import check_seed
 from chicle.generate.targets import onto_simplex
+from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, estimate_total, measure
 from chicle.mechanisms.base import Mechanism, as_schema
 from chicle.plan import Plan, Step
@@ -226,7 +227,12 @@ class Prism(Mechanism):
         ]
         sets: list[ChosenSet] = []
         rest = parts.selection + parts.tables
-        pairs = [pair for pair in all_pairs(coded.domain) if min(coded.domain.shape(pair)) > 1]
+        # Pairs too large to count are not scored, rather than found out after the 1-ways have been paid for.
+        pairs = [
+            pair
+            for pair in all_pairs(coded.domain)
+            if min(coded.domain.shape(pair)) > 1 and 8 * coded.domain.cells(pair) <= MEMORY_LIMIT
+        ]
         if pairs:
             rest = parts.tables
             scores = indif(
@@ -269,8 +275,9 @@ class Prism(Mechanism):
         )
 
         def generate(n: int, seed: int | None, trace: list[float]) -> Records:
-            made = self._records(targets, compression.domain, n, seed, trace)
-            return compression.decode(made, seed)
+            first, second = np.random.default_rng(check_seed(seed)).integers(2**63, size=2).tolist()
+            made = self._records(targets, compression.domain, n, first, trace)
+            return compression.decode(made, second)
 
         released = [_over_schema(table, compression) for table in tables]
         return Release(schema, (size, *one_ways, *released), ledger, generate, kind)
@@ -287,11 +294,11 @@ class Prism(Mechanism):
         return [_mean(first, second) for first, second in zip(one_ways, again, strict=True)], again
 
     def _records(
-        self, targets: Sequence[Measurement], domain: Domain, n: int, seed: int | None, trace: list[float]
+        self, targets: Sequence[Measurement], domain: Domain, n: int, seed: int, trace: list[float]
     ) -> Records:
         options = self._options()
         copies = options.replicate or (4 if n >= 1_000_000 else 2 if n >= 100_000 else 1)
-        rng = np.random.default_rng(check_seed(seed))
+        rng = np.random.default_rng(seed)
         descent = Descent(
             targets,
             domain,

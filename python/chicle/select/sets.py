@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 _SMALL = 4
 _MAX_CELLS = 64
-_ROUNDS = 3
+_ROUNDS = 5
 _NEAR = 0.05
 
 
@@ -108,14 +108,21 @@ def choose_sets(
         resolutions, [name in ordinal for name in domain], every, total, sigmas, caution=caution
     )
     price = find_price(prospects, sigmas, budget)
-    for _ in range(_ROUNDS):
-        sets = _at_price(prospects, sigmas, price, domain, packing=packing, threads=threads)
-        spent = sum(chosen.precision for chosen in sets)
-        if packing.order == 2 or not sets or abs(spent / budget - 1) < _NEAR:
+    low, high = 0.0, math.inf
+    nearest: list[ChosenSet] = []
+    for _ in range(_ROUNDS if packing.order > 2 else 1):
+        sets = _at_price(prospects, sigmas, price, budget, domain, packing=packing, threads=threads)
+        spent = _spent(sets)
+        if not nearest or abs(math.log(spent / budget)) < abs(math.log(_spent(nearest) / budget)):
+            nearest = sets
+        if not sets or abs(spent / budget - 1) < _NEAR:
             break
-        # What is spent goes as price^(-2/3).
+        # What is spent goes as price^(-2/3), but jumps where packing does: stay between prices that were tried.
+        low, high = (price, high) if spent > budget else (low, price)
         price *= (spent / budget) ** 1.5
-    return sets
+        if not low < price < high:
+            price = math.sqrt(low * high)
+    return nearest
 
 
 def as_cliques(
@@ -132,8 +139,19 @@ def as_cliques(
     return cliques, coarsening
 
 
+def _spent(sets: Sequence[ChosenSet]) -> float:
+    return sum(chosen.precision for chosen in sets)
+
+
 def _at_price(
-    prospects: Prospects, sigmas: Floats, price: float, domain: Domain, *, packing: Packing, threads: int | None
+    prospects: Prospects,
+    sigmas: Floats,
+    price: float,
+    budget: float,
+    domain: Domain,
+    *,
+    packing: Packing,
+    threads: int | None,
 ) -> list[ChosenSet]:
     """Return the pairs worth their price as sets, those of small attributes packed into larger ones."""
     places = choose(prospects, sigmas, price)
@@ -168,6 +186,7 @@ def _at_price(
         packing.triple_bonus * interaction / triples,
         packing.triple_error * interaction,
         1 / triples if packing.triple_error > 0 else 0.0,
+        max(budget - _spent(sets), 0.0),
         0,
         threads_or_all(threads),
     )

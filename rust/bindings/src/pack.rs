@@ -12,7 +12,8 @@ use crate::errors::Names;
 /// Sets of attributes, each with the place of its noise, that take the place of the given pairs.
 #[pyfunction]
 #[pyo3(signature = (
-    sizes, sigmas, fine, unmeasured, pairs, price, max_order, max_cells, triple_bonus, triple_error, triple_weight, seed,
+    sizes, sigmas, fine, unmeasured, pairs, price, max_order, max_cells, triple_bonus, triple_error, triple_weight,
+    budget, seed,
     threads=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "flat arrays cross the seam, not objects")]
@@ -29,6 +30,7 @@ pub fn pack(
     triple_bonus: f64,
     triple_error: f64,
     triple_weight: f64,
+    budget: f64,
     seed: u64,
     threads: Option<NonZero<usize>>,
 ) -> PyResult<Vec<(Vec<usize>, usize)>> {
@@ -44,6 +46,7 @@ pub fn pack(
         triple_bonus,
         triple_error,
         triple_weight,
+        budget,
     };
     let pairs = pairs.into_iter().map(|(attributes, noise)| Set { attributes, noise }).collect();
     let names = Names { attributes: &[], cliques: &[] };

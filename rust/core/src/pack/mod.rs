@@ -9,7 +9,8 @@
 //!   gain is local, of the pairs and sets inside the new set, plus a bonus for every triple covered for the first time.
 //!   Lazy greedy: the best known gain is worked out again before it is believed.
 //! - [`cover`] then looks at triples that nothing covers, at random: it takes one, with or without a fourth attribute, if
-//!   what it tells of triples and pairs is worth its price; it ends after [`PATIENCE`] failures in a row.
+//!   what it tells of triples and pairs is worth its price; it ends after [`PATIENCE`] failures in a row, or when the
+//!   budget is spent.
 //!
 //! Cost: O(pairs * attributes) evaluations, each O(1): the sets inside a set of four are found by name. Oracle: the
 //! definition over all sets, in the tests.
@@ -62,6 +63,8 @@ pub struct Problem<'a> {
     pub triple_error: f64,
     /// See [`Problem::triple_error`].
     pub triple_weight: f64,
+    /// Precision that all sets together may have before triples stop being covered.
+    pub budget: f64,
 }
 
 /// Attributes measured together, and the place of their noise in [`Problem::sigmas`].
@@ -372,14 +375,19 @@ impl<'a> State<'a> {
         let mut open: Vec<Name> =
             triples.map(|triple| name(&triple)).filter(|triple| !self.covered.contains(triple)).collect();
         Random::new([seed]).shuffle(&mut open);
+        let mut spent: f64 = self.sets.values().map(|&noise| self.cost(noise)).sum();
         let mut failures = 0;
         while let Some(triple) = open.pop() {
             cancel.check()?;
+            if spent >= self.problem.budget {
+                break;
+            }
             if self.covered.contains(&triple) {
                 continue;
             }
             if let Some((set, noise)) = self.covering(triple) {
                 self.add(set, noise);
+                spent += self.cost(noise);
                 failures = 0;
             } else {
                 failures += 1;

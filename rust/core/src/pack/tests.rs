@@ -13,6 +13,7 @@ fn problem<'a>(sizes: &'a [u32], sigmas: &'a [f64], fine: &'a [f64], unmeasured:
         triple_bonus: 0.0,
         triple_error: 0.0,
         triple_weight: 0.0,
+        budget: f64::INFINITY,
     }
 }
 
