@@ -85,7 +85,7 @@ def choose_sets(
     distances
         Released distances of pairs from independence, in records.
     pairs
-        Those pairs; others are taken to be independent.
+        Those pairs; others are taken to be independent, and are measured only for what sampling makes of them.
     resolutions
         The levels of each attribute.
     domain, ordinal
@@ -113,15 +113,15 @@ def choose_sets(
     for _ in range(_ROUNDS if packing.order > 2 else 1):
         sets = _at_price(prospects, sigmas, price, budget, domain, packing=packing, threads=threads)
         spent = _spent(sets)
-        if not nearest or abs(math.log(spent / budget)) < abs(math.log(_spent(nearest) / budget)):
+        if not nearest or _apart(spent, budget) < _apart(_spent(nearest), budget):
             nearest = sets
-        if not sets or abs(spent / budget - 1) < _NEAR:
+        if not nearest or abs(spent / budget - 1) < _NEAR:
             break
         # What is spent goes as price^(-2/3), but jumps where packing does: stay between prices that were tried.
         low, high = (price, high) if spent > budget else (low, price)
         price *= (spent / budget) ** 1.5
         if not low < price < high:
-            price = math.sqrt(low * high)
+            price = math.sqrt(low * high) if low > 0 else high / 2
     return nearest
 
 
@@ -137,6 +137,11 @@ def as_cliques(
         seen = {names[i]: resolutions[i][at].buckets for i, at in zip(chosen.attributes, chosen.levels, strict=True)}
         coarsening.append({name: buckets for name, buckets in seen.items() if buckets is not None})
     return cliques, coarsening
+
+
+def _apart(spent: float, budget: float) -> float:
+    """Return how far apart two amounts are, as a ratio."""
+    return max(spent / budget, budget / spent) if spent > 0 else math.inf
 
 
 def _spent(sets: Sequence[ChosenSet]) -> float:
