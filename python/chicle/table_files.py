@@ -105,6 +105,9 @@ def _read_csv(path: str | Path, delimiter: str, schema: Schema | None) -> pa.Tab
     if schema is not None and schema.person is not None:
         types[schema.person] = pa.string()  # 007 is not 7
     parse = pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    names = _names(path, parse)
+    # In a table of one column an empty line is a row.
+    parse.ignore_empty_lines = len(names) > 1
     while True:
         try:
             table = pcsv.read_csv(
@@ -114,7 +117,7 @@ def _read_csv(path: str | Path, delimiter: str, schema: Schema | None) -> pa.Tab
             found = _WHERE.search(str(error))
             if found is None:
                 raise
-            name = _names(path, parse)[int(found[1])]
+            name = names[int(found[1])]
             if types.get(name) == pa.string():
                 raise
             types[name] = _WIDER.get(types.get(name), pa.string())
