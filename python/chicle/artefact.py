@@ -27,7 +27,7 @@ import numpy.typing as npt
 from chicle._core import __version__
 from chicle._write import replacing
 from chicle.domain import Domain
-from chicle.errors import ArtefactError, ChicleError, ParameterError
+from chicle.errors import ArtefactError, ChicleError, InfeasibleError, ParameterError
 from chicle.frames import Form
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, check_coarsening
@@ -91,6 +91,8 @@ def write_artefact(path: str | Path, contents: Contents) -> None:
     except (TypeError, ValueError) as error:
         raise ParameterError(f"this release can not be saved: {error}; options must be plain data") from None
     members = {_HEADER: header.encode(), **{f"{name}.npy": _npy(array) for name, array in arrays.items()}}
+    if sum(map(len, members.values())) > MEMORY_LIMIT or len(members[_HEADER]) > _MOST_JSON:
+        raise InfeasibleError(f"this release is too large to be saved: it has more than {MEMORY_LIMIT >> 30} GiB")
     members[_SUM] = _checksum(members).encode()
     try:
         with replacing(path) as beside, zipfile.ZipFile(beside, "x", zipfile.ZIP_DEFLATED) as file:

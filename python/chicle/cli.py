@@ -17,18 +17,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
 
 from chicle import demo
 from chicle._checks import integer, threads_or_all
 from chicle._core import __version__
-from chicle._write import replacing
+from chicle._write import replacing, trying
 from chicle.draft import draft_schema
 from chicle.errors import ArtefactError, ChicleError, ParameterError
-from chicle.frames import Form
+from chicle.frames import Form, arrow_columns
 from chicle.generate.start import check_seed
 from chicle.mechanisms import Independent, Prism, PrivSyn
 from chicle.mechanisms.base import Mechanism
+from chicle.records import Records
 from chicle.release import Release, load
 from chicle.schema import Schema
 from chicle.table_files import check_ending, read_table, write_table
@@ -140,12 +142,13 @@ def _synth(arguments: argparse.Namespace) -> int:
     if len({Path(path).resolve() for path in outputs}) < len(outputs):
         raise ParameterError(f"{arguments.output} is named for the table and for the release; give them two names")
     _check_draw(arguments)
-    synth = _mechanism(arguments, progress=progress.note)
+    synth = _mechanism(arguments)
     schema = Schema.load(arguments.schema)
     schema.check_reviewed()
     synth.plan(schema)
     progress.say("reading the table")
     table = read_table(arguments.data, schema)
+    _rehearse(schema, table, arguments.output)
     progress.say("selecting and measuring marginals")
     release = synth.fit(table, schema).release_
     del table
@@ -185,14 +188,26 @@ def _write_sample(release: Release, arguments: argparse.Namespace, progress: _Pr
         arguments.n, arguments.seed, threads=arguments.threads, progress=progress.note
     )
     progress.say("writing")
-    try:
-        with replacing(arguments.output) as beside:
-            write_table(table, beside)
-    except (OSError, pa.ArrowException) as error:
-        why = getattr(error, "strerror", None) or "this format can not hold it"
-        raise ArtefactError(f"{arguments.output} can not be written: {why}") from None
+    with replacing(arguments.output) as beside:
+        _write(table, beside, arguments.output)
     progress.end()
     return len(table)
+
+
+def _rehearse(schema: Schema, table: pa.Table, output: str) -> None:
+    """Write a table of the same types without any row: what its format can not hold is found out before the fit."""
+    none = Records({name: np.empty(0, dtype=np.uint8) for name in schema.domain}, schema.domain)
+    form = Form("pyarrow", Form.of(table, arrow_columns(table)).types)
+    with trying(output) as beside:
+        _write(schema.decode(none, form), beside, output)
+
+
+def _write(table: pa.Table, beside: Path, output: str) -> None:
+    try:
+        write_table(table, beside)
+    except (OSError, pa.ArrowException) as error:
+        why = getattr(error, "strerror", None) or "a column has a type that this format can not hold; try .parquet"
+        raise ArtefactError(f"{output} can not be written: {why}") from None
 
 
 def _rescue(release: Release) -> None:
@@ -207,10 +222,10 @@ def _rescue(release: Release) -> None:
         return
 
 
-def _mechanism(arguments: argparse.Namespace, progress: Callable[[int, float], None] | None = None) -> Mechanism:
+def _mechanism(arguments: argparse.Namespace) -> Mechanism:
     make = _MECHANISMS[arguments.mechanism]
     threads = threads_or_all(getattr(arguments, "threads", None))
-    synth = make(epsilon=arguments.epsilon, delta=arguments.delta, threads=threads, progress=progress)
+    synth = make(epsilon=arguments.epsilon, delta=arguments.delta, threads=threads)
     _ = synth.budget  # refuses what is no budget
     return synth
 
@@ -232,8 +247,8 @@ def _check_output(path: str, force: bool, inputs: Sequence[str]) -> None:
     if place.exists() and not force:
         raise ParameterError(f"{path} is there already; give --force to replace it, or another name")
     try:
-        with tempfile.TemporaryFile(dir=place.parent):
-            pass
+        with trying(path) as beside:
+            beside.touch()
     except OSError as error:
         raise ParameterError(f"{path} can not be written: {error.strerror}; choose another folder") from None
 
@@ -309,7 +324,11 @@ Example:
     made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
     _add_budget(made)
     made.add_argument(
-        "--records", type=int, default=100_000, metavar="N", help="about how many rows the table has (default 100000)"
+        "--records",
+        type=int,
+        default=100_000,
+        metavar="N",
+        help="about how many rows the table has (default 100000); prism splits its budget by it",
     )
     made.add_argument("--json", action="store_true", help="print JSON instead of a table")
     made.set_defaults(run=_plan)

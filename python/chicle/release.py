@@ -94,8 +94,8 @@ class Release:
     ...     again = chicle.load(f"{folder}/census.chicle")
     >>> again.total == release.total
     True
-    >>> (again.sample(100, seed=1)["AGE"] == release.sample(100, seed=1)["AGE"]).all()
-    np.True_
+    >>> bool((again.sample(100, seed=1)["AGE"] == release.sample(100, seed=1)["AGE"]).all())
+    True
     """
 
     schema: Schema

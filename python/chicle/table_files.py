@@ -60,7 +60,8 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
     kind = check_ending(path)
     try:
         if kind == "parquet":
-            return pq.ParquetFile(path).read()
+            with pq.ParquetFile(path) as file:
+                return file.read()
         if kind == "arrow":
             return _read_arrow(path)
         return _read_csv(path, _DELIMITERS[kind], schema)

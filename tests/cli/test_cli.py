@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import chicle
-from chicle import Ledger, Schema, cli
+from chicle import Ledger, Schema, cli, demo
 from chicle.cli import main
 from chicle.mechanisms.base import Mechanism
 from chicle.table_files import read_table
@@ -153,7 +153,7 @@ def test_a_real_table_from_csv_to_csv(shared_data: Path, here: Path, capsys: pyt
 
 def test_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[bool] = []
-    monkeypatch.setattr(cli.demo, "main", lambda: ran.append(True))
+    monkeypatch.setattr(demo, "main", lambda: ran.append(True))
     assert main(["demo"]) == 0
     assert ran == [True]
 
@@ -181,6 +181,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "output a folder": ([*SYNTH, "-o", "folder.csv", *BUDGET, "--force"], "is a folder"),
     "output the input": (["synth", "there.csv", "-s", "census.yaml", "-o", "./there.csv", *BUDGET, "--force"], "lost"),
     "release the schema": ([*SYNTH, "-o", "o.csv", *BUDGET, "--force", "--release", "census.yaml"], "would be lost"),
+    "a long name": ([*SYNTH, "-o", "x" * 245 + ".csv", *BUDGET], "can not be written: File name too long"),
     "one for both": ([*SYNTH, "-o", "o.csv", *BUDGET, "--release", "./o.csv"], "two names"),
     "negative n": ([*SYNTH, "-o", "o.csv", *BUDGET, "-n", "-1"], "-n must be an integer of at least 0"),
     "negative seed": ([*SYNTH, "-o", "o.csv", *BUDGET, "--seed", "-1"], "seed must be"),
@@ -231,6 +232,7 @@ def test_what_was_paid_for_is_kept_if_the_table_can_not_be_written(
 ) -> None:
     (here / "o.csv").write_text("old", encoding="utf-8")
     with monkeypatch.context() as patch:
+        patch.setattr(cli, "_rehearse", lambda *_: None)
         patch.setattr(cli, "write_table", _full)
         assert synth("-o", "o.csv", "--force") == 2
         rescue, error = capsys.readouterr().err.splitlines()
@@ -242,6 +244,15 @@ def test_what_was_paid_for_is_kept_if_the_table_can_not_be_written(
     assert (here / "o.csv").read_text(encoding="utf-8") == "old"
     assert not list(here.glob(".*")), "no part of a file is left"
     assert main(["sample", str(kept), "-o", "made.csv", "-n", "30"]) == 0
+
+
+@pytest.mark.usefixtures("no_fit")
+def test_a_full_disk_is_found_out_before_budget_is_spent(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "write_table", _full)
+    assert "No space left on device" in refused(capsys, [*SYNTH, "-o", "o.csv", *BUDGET])
+    assert {path.name for path in here.iterdir()} == {"census.parquet", "census.yaml"}
 
 
 def test_an_unforeseen_error_shows_no_value(

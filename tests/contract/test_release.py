@@ -90,6 +90,19 @@ def test_a_loaded_release_gives_the_same_records(make: Make, census: Records, ep
     assert (tmp_path / "a.chicle").read_bytes() == (tmp_path / "b.chicle").read_bytes()
 
 
+def test_releases_of_one_ledger_are_kept_each(census: Records, tmp_path: Path) -> None:
+    ledger = Ledger(Budget(epsilon=5, delta=1e-9))
+    schema = Schema.from_cardinalities(census.domain, max_records_per_person=3)
+    releases = [
+        mechanism(**BUDGET).fit(census, schema, ledger=ledger).release_ for mechanism in (chicle.Prism, chicle.PrivSyn)
+    ]
+    for release in releases:
+        release.save(tmp_path / "r.chicle")
+        loaded = chicle.load(tmp_path / "r.chicle")
+        assert loaded.ledger.spent == ledger.spent
+        assert same(loaded.sample(90, 1), release.sample(90, 1))
+
+
 @pytest.mark.parametrize("domain", [{"a": 5}, {"a": 1, "b": 1}, {"a": 2, "b": 100_000}, {"a": 3, "b": 4, "d": 300}])
 @pytest.mark.parametrize("rows", [0, 60])
 def test_any_release_can_be_kept(make: Make, rows: int, domain: dict[str, int], tmp_path: Path) -> None:
@@ -338,6 +351,14 @@ def test_a_bomb_is_not_unpacked(saved: Path, tmp_path: Path, monkeypatch: pytest
     assert path.stat().st_size < 1_000_000
     with pytest.raises(ArtefactError, match="would unpack to more"):
         chicle.load(path)
+
+
+def test_what_could_not_be_loaded_is_not_saved(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = chicle.load(saved)
+    monkeypatch.setattr(chicle.artefact, "MEMORY_LIMIT", 1_000)
+    with pytest.raises(chicle.InfeasibleError, match="too large"):
+        release.save(tmp_path / "r.chicle")
+    assert not list(tmp_path.iterdir())
 
 
 def test_other_files_are_refused(saved: Path, tmp_path: Path) -> None:
