@@ -181,6 +181,16 @@ def load(path: str | Path) -> Release:
     ----------
     path
         The file.
+
+    Examples
+    --------
+    >>> import chicle, tempfile
+    >>> synth = chicle.Independent(epsilon=1, delta=1e-9).fit(chicle.datasets.census(5_000, d=6))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     synth.release_.save(f"{folder}/census.chicle")
+    ...     table = load(f"{folder}/census.chicle").sample(1_000, seed=0)
+    >>> len(table)
+    1000
     """
     told = read_artefact(path)
     if told.mechanism not in _REBUILD:

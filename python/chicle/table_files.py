@@ -48,7 +48,7 @@ def check_ending(path: str | Path) -> str:
 
 
 def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
-    """Return the table in a file.
+    r"""Return the table in a file.
 
     Parameters
     ----------
@@ -56,6 +56,15 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
         A file that ends in .csv, .tsv (or these and .gz), .parquet, .arrow or .feather.
     schema
         What the columns of a CSV file are; without one they are guessed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> schema = Schema({"zip": {"type": "categorical", "values": ["06", "10"]}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("zip\n06\n", encoding="utf-8")
+    ...     read_table(f"{folder}/a.csv", schema)["zip"].to_pylist()
+    ['06']
     """
     kind = check_ending(path)
     try:
@@ -105,6 +114,7 @@ def _read_csv(path: str | Path, delimiter: str, schema: Schema | None) -> pa.Tab
     types = {name: dtype for name, column in columns.items() if (dtype := _declared(column)) is not None}
     if schema is not None and schema.person is not None:
         types[schema.person] = pa.string()  # 007 is not 7
+    asked = dict(types)
     parse = pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     names = _names(path, parse)
     # In a table of one column an empty line is a row.
@@ -124,11 +134,24 @@ def _read_csv(path: str | Path, delimiter: str, schema: Schema | None) -> pa.Tab
             types[name] = _WIDER.get(types.get(name), pa.string())
         else:
             break
+    table = _as_integers(table, [name for name, dtype in asked.items() if dtype == pa.int64()])
     kept = [name for name, column in columns.items() if "" in _listed(column)]
     for i, (name, values) in enumerate(zip(table.column_names, table.columns, strict=True)):
         if is_text(values.type) and name not in kept:
             # An empty field is a missing value, unless it was declared as a value.
             table = table.set_column(i, name, pc.if_else(pc.equal(values, ""), None, values))
+    return table
+
+
+def _as_integers(table: pa.Table, names: list[str]) -> pa.Table:
+    """Return declared integers that are written as 31.0 as integers, where all are."""
+    for name in names:
+        if name in table.column_names and pa.types.is_floating(table.column(name).type):
+            try:
+                whole = table.column(name).cast(pa.int64())
+            except pa.ArrowInvalid:
+                continue
+            table = table.set_column(table.column_names.index(name), name, whole)
     return table
 
 

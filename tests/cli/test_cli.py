@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -93,7 +94,7 @@ def test_the_default_number_of_rows_is_the_private_estimate(here: Path) -> None:
 def test_a_release_of_any_kind_of_frame_is_sampled(here: Path) -> None:
     frame = pd.read_parquet("census.parquet")
     schema = Schema.load("census.yaml")
-    for name, source in (("pandas", frame), ("records", schema.encode(frame))):
+    for name, source in (("pandas", frame), ("polars", pl.from_pandas(frame)), ("records", schema.encode(frame))):
         chicle.Independent(epsilon=1, delta=1e-9).fit(source, schema).release_.save(f"{name}.chicle")
         assert main(["sample", f"{name}.chicle", "-o", f"{name}.csv", "-n", "20"]) == 0
         assert read_table(here / f"{name}.csv", schema).num_rows == 20

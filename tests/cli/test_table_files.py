@@ -47,11 +47,20 @@ def test_types_of_a_csv_file_are_declared_and_not_read_off_the_values(tmp_path: 
         person="id",
     )
     table = read_table(tmp_path / "a.csv", schema)
-    assert table.schema.types == [pa.string(), pa.float64(), pa.float64(), pa.string()]
+    assert table.schema.types == [pa.string(), pa.float64(), pa.int64(), pa.string()]
+    assert table["n"].to_pylist() == [1, None]
     assert table["zip"].to_pylist() == ["06", "10"]
     assert table["id"].to_pylist() == ["007", "7"], "two people"
     assert schema.check(table).fits
     assert read_table(tmp_path / "a.csv").schema.types[:2] == [pa.int64(), pa.int64()], "guessed"
+
+
+def test_fractions_among_integers_are_left_to_the_schema(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n\n1.5\n2.0\n", encoding="utf-8")
+    schema = Schema({"n": {"type": "integer", "min": 0, "max": 9}})
+    table = read_table(tmp_path / "a.csv", schema)
+    assert table["n"].to_pylist() == [1.5, 2.0]
+    assert not schema.check(table).fits
 
 
 def test_empty_fields_are_missing_unless_declared(tmp_path: Path) -> None:
