@@ -1,3 +1,4 @@
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -292,17 +293,15 @@ def test_tables_go_from_one_domain_to_the_other_and_back(
     ordinal = list(table.domain) if ordered else []
     compression = compress(one_ways, table.domain, ordinal=ordinal, vanish=vanish)
     coarse = {name: np.arange(size, dtype=np.uint32) // 2 for name, size in compression.domain.items() if size > 1}
-    for coarsening in ({}, coarse):
-        shape = [
-            int(coarsening[name].max()) + 1 if name in coarsening else size for name, size in compression.domain.items()
-        ]
-        counted = Measurement(tuple(table.domain), np.zeros(shape), 1.0, coarsening=coarsening)
+    for name, coarsening in product(table.domain, ({}, coarse)):
+        seen = {name: coarsening[name]} if name in coarsening else {}
+        cells = int(seen[name].max()) + 1 if seen else compression.domain[name]
+        counted = Measurement((name,), np.zeros(cells), 1.0, coarsening=seen)
         shown = over_original(counted, compression)
-        for name, buckets in shown.coarsening.items():
-            assert np.shape(buckets) == (table.domain[name],)
+        assert all(np.shape(buckets) == (table.domain[name],) for buckets in shown.coarsening.values())
         again = over_compressed(shown, compression)
-        assert set(again.coarsening) == set(coarsening)
-        for name, buckets in coarsening.items():
+        assert set(again.coarsening) == set(seen)
+        for buckets in seen.values():
             np.testing.assert_array_equal(again.coarsening[name], buckets)
 
 
