@@ -23,7 +23,7 @@ from chicle.measure import Measurement, measure
 from chicle.mechanisms import Independent, Prism, PrismOptions, PrivSyn
 from chicle.privacy import Budget, Ledger
 from chicle.records import Records
-from chicle.release import Release
+from chicle.release import Release, load
 from chicle.schema import Schema
 from chicle.synthesize import synthesize
 
@@ -62,6 +62,7 @@ __all__ = [
     "draft_schema",
     "gum",
     "independent",
+    "load",
     "mcf",
     "measure",
     "pairs",

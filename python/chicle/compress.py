@@ -39,7 +39,7 @@ from chicle.generate.targets import apportion, onto_simplex
 from chicle.measure import Measurement, best_one_ways
 from chicle.records import Codes, Records, code_dtype
 
-__all__ = ["Compression", "compress"]
+__all__ = ["Compression", "compress", "over_compressed", "over_original"]
 
 
 def compress(
@@ -159,6 +159,33 @@ class Compression:
 
     def __repr__(self) -> str:
         return f"Compression of {self._original!r} to {self._domain!r}"
+
+
+def over_original(table: Measurement, compression: Compression) -> Measurement:
+    """Return a table over the compressed domain as one over the original, in buckets where values were merged."""
+    seen: dict[str, npt.ArrayLike] = {}
+    for name in table.clique:
+        codes = compression.codes(name)
+        buckets = table.coarsening.get(name)
+        if buckets is not None or compression.domain[name] != compression.original[name]:
+            seen[name] = codes if buckets is None else np.asarray(buckets)[codes]
+    return replace(table, coarsening=seen)
+
+
+def over_compressed(table: Measurement, compression: Compression) -> Measurement:
+    """Return a table over the original domain as one over the compressed: what `over_original` was given."""
+    seen: dict[str, npt.ArrayLike] = {}
+    for name in compression.original.check(table.clique):
+        codes, size = compression.codes(name), compression.domain[name]
+        buckets = table.coarsening.get(name)
+        old = np.arange(codes.size) if buckets is None else np.asarray(buckets)
+        new = np.zeros(size, dtype=np.uint32)
+        new[codes] = old
+        if old.shape != codes.shape or (new[codes] != old).any():
+            raise DomainError(f"the measurement of {table.clique!r} tells values of {name!r} apart that are one")
+        if not np.array_equal(new, np.arange(size)):
+            seen[name] = new
+    return replace(table, coarsening=seen)
 
 
 def _merge_rare(one_way: Measurement, theta: float, *, vanish: bool) -> _Change:

@@ -7,6 +7,7 @@ read column by column, because its own way adds the index and lets errors quote 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,11 @@ import pyarrow as pa
 from chicle.errors import SchemaError
 
 __all__ = ["Form", "arrow_columns", "table_kind"]
+
+_KINDS = ("records", "pandas", "polars", "pyarrow", "batch")
+_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(u?int\d+), ordered=([01])>")
+_TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns), tz=([\w/+:-]+)\]")
+_DECIMAL = re.compile(r"decimal(128|256)\((\d+), (-?\d+)\)")
 
 
 def table_kind(source: object) -> str:
@@ -63,7 +69,7 @@ class Form:
     """
 
     kind: str
-    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    types: Mapping[str, pa.DataType | None] = field(default_factory=dict)
     native: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -86,6 +92,22 @@ class Form:
             types.update(dict.fromkeys(native, pa.large_string()))
             return cls("batch" if isinstance(source, pa.RecordBatch) else kind, types, native)
         return cls("pyarrow", types)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the form as plain data, types by their names; those without a plain name are left out."""
+        types = {name: None if (said := _type_name(dtype)) is None else said for name, dtype in self.types.items()}
+        native = {name: None if dtype is None else _native_name(dtype) for name, dtype in self.native.items()}
+        return {"kind": self.kind, "types": types, "native": native}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Form:
+        """Return the form that `to_dict` told of."""
+        kind = told["kind"]
+        if kind not in _KINDS:
+            raise SchemaError(f"a table is one of {', '.join(_KINDS)}, not {kind!r}")
+        types = {name: None if said is None else _type_of(said) for name, said in told["types"].items()}
+        native = {name: None if said is None else _native_of(said, kind) for name, said in told["native"].items()}
+        return cls(kind, types, {name: dtype for name, dtype in native.items() if dtype is not None})
 
     def frame(self, columns: Mapping[str, pa.Array], nullable: Collection[str] = ()) -> Any:  # noqa: ANN401
         """Return Arrow columns as a frame of this form; those that it does not know come last.
@@ -175,3 +197,40 @@ def _objects(values: pa.Array) -> Any:  # noqa: ANN401
     if pa.types.is_integer(values.type) and values.null_count:
         return values.to_pandas(integer_object_nulls=True)
     return values.to_numpy(zero_copy_only=False).astype(object)
+
+
+def _type_name(dtype: pa.DataType | None) -> str | None:
+    """Return the name of an Arrow type, if `_type_of` knows it."""
+    name = str(dtype)
+    try:
+        return name if _type_of(name) == dtype else None
+    except ValueError:
+        return None
+
+
+def _type_of(name: str) -> pa.DataType:
+    """Return the Arrow type of that name; a ValueError if there is none."""
+    if found := _DICTIONARY.fullmatch(name):
+        return pa.dictionary(_type_of(found[2]), _type_of(found[1]), found[3] == "1")
+    if found := _TIMESTAMP.fullmatch(name):
+        return pa.timestamp(found[1], found[2])
+    if found := _DECIMAL.fullmatch(name):
+        make = pa.decimal128 if found[1] == "128" else pa.decimal256
+        return make(int(found[2]), int(found[3]))
+    return pa.string_view() if name == "string_view" else pa.type_for_alias(name)
+
+
+def _native_name(dtype: Any) -> str:  # noqa: ANN401 - a type of pandas, polars or Arrow
+    name, storage = str(dtype), getattr(dtype, "storage", None)
+    return f"string[{storage}]" if name == "string" and storage else name
+
+
+def _native_of(name: str, kind: str) -> Any:  # noqa: ANN401
+    if kind == "polars":
+        return name
+    if kind != "pandas":
+        return _type_of(name)
+    try:
+        return importlib.import_module("pandas").api.types.pandas_dtype(name)
+    except (ImportError, TypeError, ValueError):
+        return None  # as Arrow's own conversion has it

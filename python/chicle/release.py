@@ -1,29 +1,70 @@
 """What a fit leaves: noisy measurements, the ledger that paid for them, and how to make records of them.
 
-A release holds nothing private: it can be kept, shown and sampled from again and again at no further cost.
+A release holds nothing private: it can be kept, shown and sampled from again and again at no further cost. It is pure
+data; what makes records is rebuilt from the measurements and the public options of the mechanism.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from chicle._checks import integer
+from chicle.artefact import Contents, read_artefact, write_artefact
+from chicle.errors import ArtefactError, ChicleError, DomainError
 from chicle.frames import Form
 from chicle.measure import Measurement, estimate_total
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
 from chicle.schema import Schema
 
-__all__ = ["Generator", "Release"]
+__all__ = ["Generator", "Note", "Release", "generator_of", "load", "singles_of"]
 
-Generator: TypeAlias = Callable[[int, int | None, list[float]], Records]
-"""Makes that many records, by that seed, adding its error after each pass to the list."""
+Note: TypeAlias = Callable[[int, float], None]
+"""Called after each pass with its number and the current error."""
 
 _DECODE = 0xDEC0DE  # what tells the stream of decoding from others of the same seed
+
+
+class Generator(ABC):
+    """What makes records of the measurements of a release; nothing in it is private."""
+
+    @abstractmethod
+    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
+        """Make `n` records; the seed fixes them, whatever the number of threads."""
+
+
+Rebuild: TypeAlias = Callable[[Schema, Sequence[Measurement], Mapping[str, Any]], Generator]
+
+_REBUILD: dict[str, Rebuild] = {}
+
+
+def generator_of(mechanism: str) -> Callable[[Rebuild], Rebuild]:
+    """Register how the generator of a mechanism is built from a schema, measurements and public options."""
+
+    def register(rebuild: Rebuild) -> Rebuild:
+        _REBUILD[mechanism] = rebuild
+        return rebuild
+
+    return register
+
+
+def singles_of(schema: Schema, measurements: Sequence[Measurement]) -> tuple[list[Measurement], list[Measurement]]:
+    """Return the leading 1-ways, one of each attribute in domain order, and the measurements that follow them."""
+    size = len(schema.domain)
+    one_ways = list(measurements[:size])
+    if [one_way.clique for one_way in one_ways] != [(name,) for name in schema.domain]:
+        raise DomainError("a release begins with a 1-way of each attribute, in the order of the schema")
+    if any(one_way.coarsening for one_way in one_ways):
+        raise DomainError("the 1-ways of a release are not in buckets")
+    return one_ways, list(measurements[size:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +79,30 @@ class Release:
         Everything that was released: noisy counts with their sigma.
     ledger
         What it cost.
+    mechanism, options
+        What made it, and the public options that its records depend on.
     notes
         What a reader of the table should know.
+
+    Examples
+    --------
+    >>> import chicle, tempfile
+    >>> census = chicle.datasets.census(5_000, d=6)
+    >>> release = chicle.Independent(epsilon=1, delta=1e-9).fit(census).release_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     release.save(f"{folder}/census.chicle")
+    ...     again = chicle.load(f"{folder}/census.chicle")
+    >>> again.total == release.total
+    True
+    >>> bool((again.sample(100, seed=1)["AGE"] == release.sample(100, seed=1)["AGE"]).all())
+    True
     """
 
     schema: Schema
     measurements: tuple[Measurement, ...]
     ledger: Ledger
-    generator: Generator = field(repr=False)
+    mechanism: str
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     kind: str = "records"
     notes: tuple[str, ...] = ()
     form: Form | None = field(default=None, repr=False)
@@ -55,14 +112,108 @@ class Release:
         """The private estimate of the number of records."""
         return estimate_total(self.measurements)
 
-    def sample(self, n: int | None = None, seed: int | None = None, *, trace: list[float] | None = None) -> Any:  # noqa: ANN401 - the kind of table that was fitted
-        """Draw a synthetic table: `n` rows, by default as many as the private estimate says."""
+    def sample(
+        self,
+        n: int | None = None,
+        seed: int | None = None,
+        *,
+        trace: list[float] | None = None,
+        threads: int | None = None,
+        progress: Note | None = None,
+    ) -> Any:  # noqa: ANN401 - the kind of table that was fitted
+        """Draw a synthetic table: `n` rows, by default as many as the private estimate says.
+
+        Parameters
+        ----------
+        n, seed
+            Number of rows, and what fixes the draw.
+        trace
+            A list to which the error after each pass is added.
+        threads
+            How many threads to use; all there are, if ``None``.
+        progress
+            Called after each pass of the generator with its number and the current error.
+        """
         rows = self.total if n is None else integer("n", n, 0)
-        records = self.generator(rows, seed, [] if trace is None else trace)
+
+        def note(number: int, error: float) -> None:
+            if trace is not None:
+                trace.append(error)
+            if progress is not None:
+                progress(number, error)
+
+        records = self._generator.records(rows, seed, note=note, threads=threads)
         rng = np.random.default_rng(None if seed is None else [seed, _DECODE])
         return self.schema.decode(records, self.form or Form(self.kind), rng=rng)
+
+    def save(self, path: str | Path) -> None:
+        """Write the release to one file, for `chicle.load`: JSON and plain arrays in a zip, nothing private.
+
+        The ledger in the file is a record of what was spent; go on spending on one of the two only.
+        """
+        form = self.form or Form(self.kind)
+        write_artefact(
+            path, Contents(self.schema, self.measurements, self.ledger, self.mechanism, self.options, self.notes, form)
+        )
+
+    def prepare(self) -> None:
+        """Build what makes the records now, and not when the first sample is asked for."""
+        _ = self._generator
+
+    @cached_property
+    def _generator(self) -> Generator:
+        return _REBUILD[self.mechanism](self.schema, self.measurements, self.options)
 
     def __repr__(self) -> str:
         cells = sum(measurement.values.size for measurement in self.measurements)
         kept = f"{len(self.measurements)} measurements of {cells:,} cells"
         return "\n".join([f"Release of {kept} over {self.schema.domain!r}", *self.notes, repr(self.ledger)])
+
+
+def load(path: str | Path) -> Release:
+    """Return the release that `Release.save` wrote; it gives the same records for the same seed.
+
+    What is not a whole release of this or an older version of chicle is refused with an `ArtefactError`. A release that
+    was made with test noise gives a warning: it is not private. The checks find accidents, not forgers: load releases
+    from those you trust to have made them as the ledger says.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Examples
+    --------
+    >>> import chicle, tempfile
+    >>> synth = chicle.Independent(epsilon=1, delta=1e-9).fit(chicle.datasets.census(5_000, d=6))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     synth.release_.save(f"{folder}/census.chicle")
+    ...     table = load(f"{folder}/census.chicle").sample(1_000, seed=0)
+    >>> len(table)
+    1000
+    """
+    told = read_artefact(path)
+    if told.mechanism not in _REBUILD:
+        known = ", ".join(sorted(_REBUILD))
+        raise ArtefactError(
+            f"{path} was made by the mechanism {told.mechanism!r}, unknown here ({known} are known); upgrade chicle"
+        )
+    release = Release(
+        told.schema,
+        told.measurements,
+        told.ledger,
+        told.mechanism,
+        told.options,
+        kind=told.form.kind,
+        notes=told.notes,
+        form=told.form,
+    )
+    try:
+        release.prepare()
+    except (ChicleError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ArtefactError(
+            f"{path} is damaged: its measurements and options do not fit together ({error}); make or copy it again"
+        ) from error
+    if not release.ledger.private:
+        warnings.warn(f"{path} is NOT PRIVATE: it was made with test noise", UserWarning, stacklevel=2)
+    return release

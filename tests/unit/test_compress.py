@@ -1,3 +1,4 @@
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Budget, Domain, DomainError, Ledger, Measurement, ParameterError, Records
-from chicle.compress import compress
+from chicle.compress import compress, over_compressed, over_original
 from tests.strategies import records
 
 
@@ -282,3 +283,29 @@ def test_without_vanishing_low_values_are_one_value(data: st.DataObject, table: 
         assert new.values.sum() == values.sum(), "no count is lost"
         assert new.values.size * new.sigma**2 == pytest.approx(values.size * 100)
         np.testing.assert_array_equal(codes[decoded[name]], encoded[name])
+
+
+@given(st.data(), records(), st.booleans(), st.booleans())
+def test_tables_go_from_one_domain_to_the_other_and_back(
+    data: st.DataObject, table: Records, vanish: bool, ordered: bool
+) -> None:
+    one_ways = data.draw(released(table.domain))
+    ordinal = list(table.domain) if ordered else []
+    compression = compress(one_ways, table.domain, ordinal=ordinal, vanish=vanish)
+    coarse = {name: np.arange(size, dtype=np.uint32) // 2 for name, size in compression.domain.items() if size > 1}
+    for name, coarsening in product(table.domain, ({}, coarse)):
+        seen = {name: coarsening[name]} if name in coarsening else {}
+        cells = int(seen[name].max()) + 1 if seen else compression.domain[name]
+        counted = Measurement((name,), np.zeros(cells), 1.0, coarsening=seen)
+        shown = over_original(counted, compression)
+        assert all(np.shape(buckets) == (table.domain[name],) for buckets in shown.coarsening.values())
+        again = over_compressed(shown, compression)
+        assert set(again.coarsening) == set(seen)
+        for buckets in seen.values():
+            np.testing.assert_array_equal(again.coarsening[name], buckets)
+
+
+def test_a_table_that_tells_merged_values_apart_is_refused() -> None:
+    compression = compress([one_way([900, 7, 450, -3, 25, 20])], {"a": 6})
+    with pytest.raises(DomainError, match="tells values of 'a' apart"):
+        over_compressed(one_way([1, 2, 3, 4, 5, 6]), compression)

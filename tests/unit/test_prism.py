@@ -9,8 +9,9 @@ import pytest
 
 import chicle
 from chicle import Budget, Domain, Ledger, Measurement, ParameterError, Prism, PrismOptions, Records, Schema
+from chicle.compress import over_original
 from chicle.measure import check_coarsening
-from chicle.mechanisms.prism import _mean, _over_schema
+from chicle.mechanisms.prism import _mean
 from chicle.privacy import GaussianEvent, TestNoise
 from chicle.select.expected_error import MAX_CELLS
 from chicle.select.sets import _MAX_CELLS, _SMALL
@@ -384,7 +385,7 @@ def test_the_domain_is_the_schemas_whatever_was_merged() -> None:
 
 @pytest.mark.parametrize("ordinal", [[], ["c", "e"]])
 def test_buckets_of_merged_values_are_buckets_of_the_schemas_values(ordinal: list[str]) -> None:
-    """Counting merged values in buckets is counting the values in what `_over_schema` says."""
+    """Counting merged values in buckets is counting the values in what `over_original` says."""
     table = records_of()
     ledger = Ledger(Budget(rho=1e9), noise=TestNoise(0))
     one_ways = chicle.measure(table, [(name,) for name in DOMAIN], 0.01, ledger)
@@ -395,6 +396,6 @@ def test_buckets_of_merged_values_are_buckets_of_the_schemas_values(ordinal: lis
     (counted,) = chicle.measure(
         compression.encode(table), [("c", "d", "e", "f")], 0.01, ledger, coarsening=[coarsening]
     )
-    shown = _over_schema(counted, compression)
+    shown = over_original(counted, compression)
     assert set(shown.coarsening) == {"c", "d", "e"}
     np.testing.assert_array_equal(counted.values, coarsened_count(table, shown))

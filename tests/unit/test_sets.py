@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chicle import Domain, pairs
-from chicle.select.levels import levels
+from chicle.select.levels import Level, levels
 from chicle.select.sets import Packing, as_cliques, choose_sets
 
 TOTAL = 20_000.0
 
 
-def resolutions_of(domain: Domain) -> list[list[object]]:
-    return [levels(np.full(size, TOTAL / size), ordinal=False) for size in domain.values()]  # type: ignore[misc]
+def resolutions_of(domain: Domain) -> list[list[Level]]:
+    return [levels(np.full(size, TOTAL / size), ordinal=False) for size in domain.values()]
 
 
 @pytest.mark.parametrize("budget", [1e-4, 0.01, 1.0])
@@ -24,7 +24,7 @@ def test_binary_attributes_ask_for_about_the_budget(budget: float, number: int, 
     domain = Domain({f"a{i}": 2 for i in range(number)})
     every = pairs(domain)
     spread = np.random.default_rng(0).random(len(every))
-    sets = choose_sets(distance * TOTAL * spread, every, resolutions_of(domain), domain, total=TOTAL, budget=budget)  # type: ignore[arg-type]
+    sets = choose_sets(distance * TOTAL * spread, every, resolutions_of(domain), domain, total=TOTAL, budget=budget)
     spent = sum(chosen.precision for chosen in sets)
     assert 0.4 * budget < spent < 1.6 * budget
 
@@ -45,9 +45,9 @@ def test_sets_are_sets_of_the_domain(sizes: list[int], seed: int, order: int) ->
         total=TOTAL,
         budget=0.05,
         packing=Packing(order=order),
-        threads=1,  # type: ignore[arg-type]
+        threads=1,
     )
-    cliques, coarsening = as_cliques(sets, domain, resolutions)  # type: ignore[arg-type]
+    cliques, coarsening = as_cliques(sets, domain, resolutions)
     assert len(set(cliques)) == len(cliques)
     for clique, coarse, chosen in zip(cliques, coarsening, sets, strict=True):
         assert 2 <= len(clique) <= order
@@ -66,4 +66,4 @@ def test_sets_are_sets_of_the_domain(sizes: list[int], seed: int, order: int) ->
 def test_nothing_is_bought_where_nothing_is_to_be_gained() -> None:
     domain = Domain({"a": 20, "b": 20, "c": 2})
     every = pairs(domain)
-    assert not choose_sets(np.zeros(3), every, resolutions_of(domain), domain, total=TOTAL, budget=1e-6)  # type: ignore[arg-type]
+    assert not choose_sets(np.zeros(3), every, resolutions_of(domain), domain, total=TOTAL, budget=1e-6)

@@ -100,7 +100,9 @@ class Mechanism(ABC):
             )
         records, form = declared.read(source)
         release = self._fit(records, declared, budget.rho, ledger, form.kind)
-        self.release_ = replace(release, form=form, notes=(*release.notes, declared.promise))
+        release = replace(release, form=form, notes=(*release.notes, declared.promise))
+        release.prepare()
+        self.release_ = release
         return self
 
     def sample(self, n: int | None = None, seed: int | None = None) -> Any:  # noqa: ANN401
@@ -110,7 +112,7 @@ class Mechanism(ABC):
         """
         release = self._fitted()
         trace: list[float] = []
-        table = release.sample(n, seed, trace=trace)
+        table = release.sample(n, seed, trace=trace, threads=self.threads, progress=self.progress)
         self.trace_ = trace
         return table
 

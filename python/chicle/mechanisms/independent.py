@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chicle.domain import Domain
+from chicle.errors import ParameterError
 from chicle.generate.independent import independent
-from chicle.measure import measure
+from chicle.measure import Measurement, best_one_ways, measure
 from chicle.mechanisms.base import Mechanism
 from chicle.plan import Plan, Step
 from chicle.privacy.budget import Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
-from chicle.release import Release
+from chicle.release import Generator, Note, Release, generator_of
 from chicle.schema import Schema
 from chicle.select import budget_shares
 
-__all__ = ["Independent"]
+__all__ = ["Independent", "IndependentRecords"]
 
 
 class Independent(Mechanism):
@@ -50,10 +56,28 @@ class Independent(Mechanism):
         cliques = [(name,) for name in schema.domain]
         measurements = measure(records, cliques, sigmas, ledger, threads=self.threads)
 
-        def generate(n: int, seed: int | None, _trace: list[float]) -> Records:
-            return independent(measurements, schema.domain, n, seed=seed)
-
-        return Release(schema, tuple(measurements), ledger, generate, kind)
+        return Release(schema, tuple(measurements), ledger, "Independent", kind=kind)
 
     def _shares(self, schema: Schema) -> list[float]:
         return [float(share) for share in budget_shares([(name,) for name in schema.domain], schema.domain)]
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentRecords(Generator):
+    """Attributes drawn independently of each other, each by its most precise 1-way."""
+
+    one_ways: Sequence[Measurement]
+    domain: Domain
+
+    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
+        """Draw `n` records; there are no passes to note."""
+        del note, threads
+        return independent(self.one_ways, self.domain, n, seed=seed)
+
+
+@generator_of("Independent")
+def _generator(schema: Schema, measurements: Sequence[Measurement], options: Mapping[str, Any]) -> Generator:
+    if options:
+        raise ParameterError("the Independent mechanism has no options")
+    best_one_ways(measurements, schema.domain)
+    return IndependentRecords(measurements, schema.domain)

@@ -18,31 +18,32 @@ Steps 1, 2, 4 and 7 release something, through the ledger. Everything else is co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from chicle._checks import integer
-from chicle.compress import Compression, compress
+from chicle.compress import Compression, compress, over_compressed, over_original
 from chicle.denoise import denoise
 from chicle.denoise.tables import PULL
 from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
-from chicle.errors import ParameterError
+from chicle.errors import DomainError, ParameterError
 from chicle.generate.descent import Descent
-from chicle.generate.independent import independent
 from chicle.generate.start import check_seed
 from chicle.generate.targets import onto_simplex
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, estimate_total, measure
 from chicle.mechanisms.base import Mechanism, as_schema
+from chicle.mechanisms.independent import IndependentRecords
 from chicle.plan import Plan, Step
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
-from chicle.release import Generator, Release
+from chicle.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.select import budget_shares, indif
 from chicle.select.expected_error import CAUTION, noise_error, steady
@@ -213,10 +214,10 @@ class Prism(Mechanism):
         total = max(estimate_total([size, *one_ways]), 1)
         if _one_way_error(one_ways, total) > _TOO_NOISY:
             rest = parts.selection + parts.tables
-            best, again = self._again(records, one_ways, parts, rest, ledger)
+            again = self._again(records, one_ways, parts, rest, ledger)
             notes: tuple[str, ...] = ("the 1-ways are too noisy for pairs to tell more: attributes are independent",)
             measured = (size, *one_ways, *again)
-            return Release(schema, measured, ledger, _independent(best, domain), kind, notes)
+            return Release(schema, measured, ledger, "Prism", asdict(options), kind, notes)
         compression = compress(one_ways, domain, theta=options.theta, ordinal=schema.ordinal, vanish=False)
         coded = compression.encode(records)
         resolutions = [
@@ -256,88 +257,26 @@ class Prism(Mechanism):
                 threads=self.threads,
             )
         if not sets:
-            best, again = self._again(records, one_ways, parts, rest, ledger)
+            again = self._again(records, one_ways, parts, rest, ledger)
             notes = ("no pair of attributes stands out: attributes are independent",) if len(domain) > 1 else ()
             measured = (size, *one_ways, *again)
-            return Release(schema, measured, ledger, _independent(best, domain), kind, notes)
+            return Release(schema, measured, ledger, "Prism", asdict(options), kind, notes)
         cliques, coarsening = as_cliques(sets, compression.domain, resolutions)
         asked = sum(chosen.precision for chosen in sets)
         sigmas = [parts.sigma(parts.tables * chosen.precision / asked) for chosen in sets]
         tables = measure(coded, cliques, sigmas, ledger, coarsening=coarsening, threads=self.threads)
-        targets = denoise(
-            one_ways,
-            tables,
-            compression,
-            total,
-            absorbing=options.absorb,
-            sharing=options.low_rank,
-            pull=options.pull,
-        )
-
-        def generate(n: int, seed: int | None, trace: list[float]) -> Records:
-            first, second = np.random.default_rng(check_seed(seed)).integers(2**63, size=2).tolist()
-            made = self._records(targets, compression.domain, n, first, trace)
-            return compression.decode(made, second)
-
-        released = [_over_schema(table, compression) for table in tables]
-        return Release(schema, (size, *one_ways, *released), ledger, generate, kind)
+        released = [over_original(table, compression) for table in tables]
+        return Release(schema, (size, *one_ways, *released), ledger, "Prism", asdict(options), kind)
 
     def _again(
         self, records: Records, one_ways: Sequence[Measurement], parts: _Parts, rho: float, ledger: Ledger
-    ) -> tuple[list[Measurement], list[Measurement]]:
-        """Spend what is left on the 1-ways; return what both measurements say together, and the second."""
+    ) -> list[Measurement]:
+        """Spend what is left on the 1-ways."""
         if rho <= 0:
-            return list(one_ways), []
+            return []
         cliques = [one_way.clique for one_way in one_ways]
         sigmas = [parts.sigma(rho * share) for share in budget_shares(cliques, records.domain)]
-        again = measure(records, cliques, sigmas, ledger, purpose="1-way", threads=self.threads)
-        return [_mean(first, second) for first, second in zip(one_ways, again, strict=True)], again
-
-    def _records(
-        self, targets: Sequence[Measurement], domain: Domain, n: int, seed: int, trace: list[float]
-    ) -> Records:
-        options = self._options()
-        copies = options.replicate or (4 if n >= 1_000_000 else 2 if n >= 100_000 else 1)
-        rng = np.random.default_rng(seed)
-        descent = Descent(
-            targets,
-            domain,
-            -(-n // copies),
-            start="independent",
-            threshold=options.threshold,
-            seed=int(rng.integers(2**63)),
-            threads=self.threads,
-        )
-        scale = len(descent.records) / max(estimate_total(targets), 1)
-        enough = 0.2 * (scale * min(target.sigma for target in targets)) ** 2 * sum(t.values.size for t in targets)
-        last, final = descent.loss, False
-        for number in range(1, options.sweeps + 1):
-            self._note(descent.sweep(1.0 if final else None), trace)
-            if final or descent.moves[-1] * 2000 < len(descent.records):
-                break
-            loss = descent.loss
-            final = number >= 2 and (loss < enough or loss > 0.9 * last or number + 1 >= options.sweeps)
-            last = loss
-        made = descent.records
-        if copies == 1 or n == 0:
-            return made
-        rows = rng.permutation(np.arange(n) % len(made))
-        repeated = Records({name: made[name][rows] for name in made}, domain)
-        descent = Descent(
-            targets,
-            domain,
-            start=repeated,
-            threshold=options.threshold,
-            seed=int(rng.integers(2**63)),
-            threads=self.threads,
-        )
-        self._note(descent.sweep(), trace)
-        return descent.records
-
-    def _note(self, error: float, trace: list[float]) -> None:
-        trace.append(error)
-        if self.progress is not None:
-            self.progress(len(trace), error)
+        return measure(records, cliques, sigmas, ledger, purpose="1-way", threads=self.threads)
 
 
 class _Parts:
@@ -368,15 +307,6 @@ def _one_way_error(one_ways: Sequence[Measurement], total: float) -> float:
     return float(np.mean(errors))
 
 
-def _independent(best: Sequence[Measurement], domain: Domain) -> Generator:
-    """Return what Prism is where only the 1-ways can be told: the Independent mechanism, with as little noise."""
-
-    def generate(n: int, seed: int | None, _trace: list[float]) -> Records:
-        return independent(best, domain, n, seed=seed)
-
-    return generate
-
-
 def _mean(first: Measurement, second: Measurement) -> Measurement:
     """Return both measurements of one attribute as one, by inverse variance."""
     weight = second.sigma**2 / (first.sigma**2 + second.sigma**2)
@@ -384,12 +314,84 @@ def _mean(first: Measurement, second: Measurement) -> Measurement:
     return replace(first, values=values, sigma=math.sqrt(weight) * first.sigma)
 
 
-def _over_schema(table: Measurement, compression: Compression) -> Measurement:
-    """Return a table over the compressed domain as one over the schema's, in buckets where values were merged."""
-    seen: dict[str, npt.ArrayLike] = {}
-    for name in table.clique:
-        codes = compression.codes(name)
-        buckets = table.coarsening.get(name)
-        if buckets is not None or compression.domain[name] != compression.original[name]:
-            seen[name] = codes if buckets is None else np.asarray(buckets)[codes]
-    return replace(table, coarsening=seen)
+@dataclass(frozen=True, eq=False)
+class _PrismRecords(Generator):
+    """Records by residual descent towards denoised tables, over the compressed domain."""
+
+    targets: Sequence[Measurement]
+    compression: Compression
+    options: PrismOptions
+
+    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
+        first, second = np.random.default_rng(check_seed(seed)).integers(2**63, size=2).tolist()
+        made = self._descend(n, first, note, threads)
+        return self.compression.decode(made, second)
+
+    def _descend(self, n: int, seed: int, note: Note, threads: int | None) -> Records:
+        options, targets, domain = self.options, self.targets, self.compression.domain
+        copies = options.replicate or (4 if n >= 1_000_000 else 2 if n >= 100_000 else 1)
+        rng = np.random.default_rng(seed)
+        descent = Descent(
+            targets,
+            domain,
+            -(-n // copies),
+            start="independent",
+            threshold=options.threshold,
+            seed=int(rng.integers(2**63)),
+            threads=threads,
+        )
+        scale = len(descent.records) / max(estimate_total(targets), 1)
+        enough = 0.2 * (scale * min(target.sigma for target in targets)) ** 2 * sum(t.values.size for t in targets)
+        last, final = descent.loss, False
+        for number in range(1, options.sweeps + 1):
+            note(number, descent.sweep(1.0 if final else None))
+            if final or descent.moves[-1] * 2000 < len(descent.records):
+                break
+            loss = descent.loss
+            final = number >= 2 and (loss < enough or loss > 0.9 * last or number + 1 >= options.sweeps)
+            last = loss
+        made = descent.records
+        if copies == 1 or n == 0:
+            return made
+        rows = rng.permutation(np.arange(n) % len(made))
+        repeated = Records({name: made[name][rows] for name in made}, domain)
+        descent = Descent(
+            targets,
+            domain,
+            start=repeated,
+            threshold=options.threshold,
+            seed=int(rng.integers(2**63)),
+            threads=threads,
+        )
+        note(number + 1, descent.sweep())
+        return descent.records
+
+
+@generator_of("Prism")
+def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
+    options = PrismOptions(**{**told, "sizes": tuple(told["sizes"])})
+    domain = schema.domain
+    size = measurements[0]
+    if size.clique != ():
+        raise DomainError("the first measurement of Prism is the number of records")
+    one_ways, rest = singles_of(schema, measurements[1:])
+    if all(len(measurement.clique) == 1 for measurement in rest):
+        # Only the 1-ways could be told: this is the Independent mechanism, with as little noise.
+        if not rest:
+            return IndependentRecords(one_ways, domain)
+        again, none = singles_of(schema, rest)
+        if none:
+            raise DomainError("Prism measures every attribute twice at most")
+        best = [_mean(first, second) for first, second in zip(one_ways, again, strict=True)]
+        return IndependentRecords(best, domain)
+    compression = compress(one_ways, domain, theta=options.theta, ordinal=schema.ordinal, vanish=False)
+    targets = denoise(
+        one_ways,
+        [over_compressed(table, compression) for table in rest],
+        compression,
+        max(estimate_total([size, *one_ways]), 1),
+        absorbing=options.absorb,
+        sharing=options.low_rank,
+        pull=options.pull,
+    )
+    return _PrismRecords(targets, compression, options)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Literal
 
-from chicle.compress import compress
+from chicle.compress import Compression, compress, over_compressed, over_original
 from chicle.consistency import project
 from chicle.domain import Clique, Domain
-from chicle.errors import ParameterError
+from chicle.errors import DomainError, ParameterError
 from chicle.generate.compose import compose
 from chicle.generate.descent import descend
 from chicle.generate.gum import gum
@@ -20,7 +21,7 @@ from chicle.plan import Plan, Step
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
-from chicle.release import Release
+from chicle.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.select import budget_shares, combine, dense_marg, given_cliques, indif
 
@@ -34,6 +35,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "descent": {"sweeps": 3},
     "mcf": {},
 }
+_KERNELS: dict[str, Callable[..., Records]] = {"gum": gum, "descent": descend, "mcf": mcf}
 
 
 class PrivSyn(Mechanism):
@@ -133,7 +135,7 @@ class PrivSyn(Mechanism):
         return Plan(f"PrivSyn ({self.generator})", budget, steps)
 
     def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger, kind: str) -> Release:
-        kernel = self._kernel()
+        options = self._generation()
         first, second, third = self._parts(rho, schema.domain)
         domain, k = schema.domain, schema.max_records_per_person
         given = None if self.cliques is None else given_cliques(self.cliques, domain)
@@ -148,16 +150,8 @@ class PrivSyn(Mechanism):
         shares = budget_shares(cliques, compression.domain)
         sigmas = [calibrate(third * share, l2_sensitivity=k) for share in shares]
         measured = measure(coded, cliques, sigmas, ledger, threads=self.threads)
-        targets = [*compression.one_ways, *measured]
-
-        def generate(n: int, seed: int | None, trace: list[float]) -> Records:
-            tables = project(targets, compression.domain, threads=self.threads)
-            made = compose(
-                partial(kernel, trace), tables, compression.domain, n, seed, separate=self.separate, append=self.append
-            )
-            return compression.decode(made, seed)
-
-        return Release(schema, (*one_ways, *measured), ledger, generate, kind)
+        released = [over_original(table, compression) for table in measured]
+        return Release(schema, (*one_ways, *released), ledger, "PrivSyn", options, kind)
 
     def _select(
         self, records: Records, one_ways: Sequence[Measurement], ledger: Ledger, second: float, third: float
@@ -174,23 +168,19 @@ class PrivSyn(Mechanism):
         )
         return combine(pairs, records.domain, gamma=self.gamma)
 
-    def _kernel(self) -> Callable[..., Records]:
-        """Return the record kernel; it notes its error after each pass in a trace, and reports progress."""
-        kernels: dict[str, Callable[..., Records]] = {"gum": gum, "descent": descend, "mcf": mcf}
-        make = kernels.get(self.generator)
-        if make is None:
+    def _generation(self) -> dict[str, Any]:
+        """Return all that records depend on but measurements."""
+        if self.generator not in _KERNELS:
             raise ParameterError(f"generator must be 'gum', 'descent' or 'mcf', not {self.generator!r}")
         options = _DEFAULTS[self.generator] if self.options is None else self.options
-
-        def kernel(trace: list[float], targets: Sequence[Measurement], domain: Domain, n: int, seed: int) -> Records:
-            def note(number: int, error: float) -> None:
-                trace.append(error)
-                if self.progress is not None:
-                    self.progress(number, error)
-
-            return make(targets, domain, n, seed=seed, threads=self.threads, progress=note, **options)
-
-        return kernel
+        _check_options(self.generator, options)
+        return {
+            "generator": self.generator,
+            "options": dict(options),
+            "theta": self.theta,
+            "separate": self.separate,
+            "append": self.append,
+        }
 
     def _parts(self, rho: float, domain: Domain) -> tuple[float, float, float]:
         """Return the rho of the 1-ways, of selection and of the chosen marginals."""
@@ -200,3 +190,51 @@ class PrivSyn(Mechanism):
         first, second, third = (rho * share / total for share in self.shares)
         selects = self.cliques is None and len(domain) > 1
         return (first, second, third) if selects else (first, 0.0, second + third)
+
+
+@dataclass(frozen=True, eq=False)
+class _PrivSynRecords(Generator):
+    """Targets made to agree, then records of them by a kernel, over the compressed domain."""
+
+    targets: Sequence[Measurement]
+    compression: Compression
+    generator: str
+    options: Mapping[str, Any]
+    separate: bool
+    append: bool
+
+    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
+        make = _KERNELS[self.generator]
+
+        def kernel(targets: Sequence[Measurement], domain: Domain, rows: int, seed: int) -> Records:
+            return make(targets, domain, rows, seed=seed, threads=threads, progress=note, **self.options)
+
+        domain = self.compression.domain
+        tables = project(self.targets, domain, threads=threads)
+        made = compose(kernel, tables, domain, n, seed, separate=self.separate, append=self.append)
+        return self.compression.decode(made, seed)
+
+
+@generator_of("PrivSyn")
+def _generator(
+    schema: Schema,
+    measurements: Sequence[Measurement],
+    told: Mapping[str, Any],
+) -> Generator:
+    _check_options(told["generator"], told["options"])
+    one_ways, rest = singles_of(schema, measurements)
+    compression = compress(one_ways, schema.domain, theta=told["theta"])
+    measured = [over_compressed(table, compression) for table in rest]
+    for table in measured:
+        if table.coarsening:
+            raise DomainError(f"the measurement of {table.clique!r} is coarser than the values that PrivSyn keeps")
+    targets = [*compression.one_ways, *measured]
+    return _PrivSynRecords(targets, compression, told["generator"], told["options"], told["separate"], told["append"])
+
+
+def _check_options(generator: str, options: Mapping[str, Any]) -> None:
+    taken = [p.name for p in signature(_KERNELS[generator]).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    known = [name for name in taken if name not in ("seed", "threads", "progress")]
+    for name in options:
+        if name not in known:
+            raise ParameterError(f"options of {generator!r} have no {name!r}; there are {', '.join(known)}")

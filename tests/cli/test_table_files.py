@@ -1,0 +1,106 @@
+"""Tables survive their files, and what is wrong with a file is said without a value of it."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+
+import chicle
+from chicle import Schema
+from chicle.table_files import check_ending, read_table, write_table
+from tests.schemas import tables
+
+ENDINGS = ["csv", "csv.gz", "tsv", "parquet", "pq", "arrow", "feather"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "feather"])
+@given(drawn=tables())
+def test_a_table_is_encoded_alike_from_any_file(
+    tmp_path_factory: pytest.TempPathFactory, ending: str, drawn: tuple[dict[str, Any], dict[str, list[Any]]]
+) -> None:
+    declared, values = drawn
+    schema = Schema(declared)
+    frame = pa.table(values)
+    if "sv" in ending:  # it can not tell an empty text from a missing one
+        assume(
+            not any(told.get("missing") and "" in np.atleast_1d(told.get("values", [])) for told in declared.values())
+        )
+    path = tmp_path_factory.mktemp("files") / f"table.{ending}"
+    write_table(frame, path)
+    direct, read = schema.encode(frame), schema.encode(read_table(path, schema))
+    for name in schema.domain:
+        np.testing.assert_array_equal(direct[name], read[name])
+
+
+def test_types_of_a_csv_file_are_declared_and_not_read_off_the_values(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("zip,size,n,id\n06,1,1.0,007\n10,2,,7\n", encoding="utf-8")
+    schema = Schema(
+        {
+            "zip": {"type": "categorical", "values": ["06", "10"]},
+            "size": {"type": "number", "min": 0, "max": 9, "bins": 3},
+            "n": {"type": "integer", "min": 0, "max": 9, "missing": True},
+        },
+        person="id",
+    )
+    table = read_table(tmp_path / "a.csv", schema)
+    assert table.schema.types == [pa.string(), pa.float64(), pa.int64(), pa.string()]
+    assert table["n"].to_pylist() == [1, None]
+    assert table["zip"].to_pylist() == ["06", "10"]
+    assert table["id"].to_pylist() == ["007", "7"], "two people"
+    assert schema.check(table).fits
+    assert read_table(tmp_path / "a.csv").schema.types[:2] == [pa.int64(), pa.int64()], "guessed"
+
+
+def test_fractions_among_integers_are_left_to_the_schema(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n\n1.5\n2.0\n", encoding="utf-8")
+    schema = Schema({"n": {"type": "integer", "min": 0, "max": 9}})
+    table = read_table(tmp_path / "a.csv", schema)
+    assert table["n"].to_pylist() == [1.5, 2.0]
+    assert not schema.check(table).fits
+
+
+def test_empty_fields_are_missing_unless_declared(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y,z\na,,NA\n,b,3\n", encoding="utf-8")
+    assert read_table(tmp_path / "a.csv").to_pydict() == {"x": ["a", None], "y": [None, "b"], "z": [None, 3]}
+    listed = {"type": "categorical", "values": ["", "a", "b"]}
+    schema = Schema({"x": listed, "y": {**listed, "values": ["b"], "missing": True}, "z": {"type": "drop"}})
+    table = read_table(tmp_path / "a.csv", schema)
+    assert table["x"].to_pylist() == ["a", ""]
+    assert table["y"].to_pylist() == [None, "b"]
+
+
+def test_a_column_that_is_not_as_declared_is_left_to_the_schema(tmp_path: Path) -> None:
+    rows = "\n".join(str(i) for i in range(300_000))  # the first block alone looks like integers
+    (tmp_path / "a.csv").write_text(f"age\n{rows}\nunknown\n", encoding="utf-8")
+    schema = Schema({"age": {"type": "integer", "min": 0, "max": 10**6, "bins": 9}})
+    problems = schema.check(read_table(tmp_path / "a.csv", schema)).problems
+    assert len(problems) == 1
+    assert "column 'age'" in problems[0]
+    assert "unknown" not in problems[0]
+    assert read_table(tmp_path / "a.csv").schema.types == [pa.string()]
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.parquet.gz", "a.csv.zip", ".csv"])
+def test_other_endings_are_refused(name: str) -> None:
+    with pytest.raises(chicle.ParameterError, match=r"a table is one of \*\.csv"):
+        check_ending(name)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_broken_files_are_refused_without_a_value(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    with pytest.raises(chicle.ArtefactError, match="there is no such file; is the path right"):
+        read_table(path)
+    path.mkdir()
+    with pytest.raises(chicle.ArtefactError, match="can not be read"):
+        read_table(path)
+    path.rmdir()
+    for data in (b"", b"a,b\tc\n1,2\nsecret,\xff\xfe,4\n"):
+        path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
+        with pytest.raises(chicle.ArtefactError, match="can not be read") as caught:
+            read_table(path)
+        assert "secret" not in str(caught.value)

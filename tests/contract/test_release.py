@@ -1,0 +1,402 @@
+"""A release that is kept: the same records from the file, nothing private in it, and nothing believed of it."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import chicle
+from chicle import ArtefactError, Budget, Ledger, Records, Release, Schema
+from chicle.artefact import _checksum
+from chicle.privacy import TestNoise
+from tests.contract.test_mechanisms import BUDGET, MECHANISMS, Make
+
+
+@pytest.fixture(params=MECHANISMS, scope="module")
+def make(request: pytest.FixtureRequest) -> Make:
+    return MECHANISMS[request.param]
+
+
+@pytest.fixture(scope="module")
+def census() -> Records:
+    return chicle.datasets.census(6_000, d=7)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory, census: Records) -> Path:
+    path = tmp_path_factory.mktemp("saved") / "census.chicle"
+    chicle.Prism(epsilon=3, delta=1e-9).fit(census).release_.save(path)
+    return path
+
+
+def same(first: Records, second: Records) -> bool:
+    return first.domain == second.domain and all((first[name] == second[name]).all() for name in first.domain)
+
+
+def people(kind: Callable[..., Any] = pa.table, rows: int = 800) -> tuple[Any, Schema]:
+    rng = np.random.default_rng(0)
+    day = np.datetime64("2024-01-01T00:00:00", "us")
+    frame = kind(
+        {
+            "job": rng.choice(["cook", "smith"], rows),
+            "wage": rng.integers(0, 10**6, rows),
+            "share": np.where(rng.random(rows) < 0.3, np.nan, rng.random(rows)),
+            "since": day + rng.integers(0, 10**7, rows).astype("m8[s]"),
+            "id": [f"p{i}" for i in range(rows)],
+        }
+    )
+    schema = Schema(
+        {
+            "job": {"type": "categorical", "values": ["cook", "smith", "tailor"]},
+            "wage": {"type": "integer", "min": 0, "max": 10**6, "bins": 12},
+            "share": {"type": "number", "min": 0, "max": 1, "bins": 6, "missing": True},
+            "since": {"type": "datetime", "min": "2024-01-01", "max": "2024-06-30", "bins": "month"},
+        },
+        person="id",
+    )
+    return frame, schema
+
+
+# --- The same release ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 1.0, 10.0])
+def test_a_loaded_release_gives_the_same_records(make: Make, census: Records, epsilon: float, tmp_path: Path) -> None:
+    synth = make(epsilon=epsilon, delta=1e-9).fit(census, Schema.from_cardinalities(census.domain, ordinal=["AGE"]))
+    release = synth.release_
+    release.save(tmp_path / "a.chicle")
+    loaded = chicle.load(tmp_path / "a.chicle")
+    for n, seed in ((None, 0), (777, 1), (0, 2)):
+        assert same(synth.sample(n, seed), loaded.sample(n, seed))
+    assert repr(loaded) == repr(release)
+    assert loaded.schema == release.schema
+    assert loaded.ledger.events == release.ledger.events
+    assert loaded.ledger.budget == release.ledger.budget
+    for mine, theirs in zip(release.measurements, loaded.measurements, strict=True):
+        assert (mine.clique, mine.sigma, mine.private) == (theirs.clique, theirs.sigma, theirs.private)
+        assert mine.values.dtype == theirs.values.dtype
+        np.testing.assert_array_equal(mine.values, theirs.values)
+    loaded.save(tmp_path / "b.chicle")
+    assert (tmp_path / "a.chicle").read_bytes() == (tmp_path / "b.chicle").read_bytes()
+
+
+def test_releases_of_one_ledger_are_kept_each(census: Records, tmp_path: Path) -> None:
+    ledger = Ledger(Budget(epsilon=5, delta=1e-9))
+    schema = Schema.from_cardinalities(census.domain, max_records_per_person=3)
+    releases = [
+        mechanism(**BUDGET).fit(census, schema, ledger=ledger).release_ for mechanism in (chicle.Prism, chicle.PrivSyn)
+    ]
+    for release in releases:
+        release.save(tmp_path / "r.chicle")
+        loaded = chicle.load(tmp_path / "r.chicle")
+        assert loaded.ledger.spent == ledger.spent
+        assert same(loaded.sample(90, 1), release.sample(90, 1))
+
+
+@pytest.mark.parametrize("domain", [{"a": 5}, {"a": 1, "b": 1}, {"a": 2, "b": 100_000}, {"a": 3, "b": 4, "d": 300}])
+@pytest.mark.parametrize("rows", [0, 60])
+def test_any_release_can_be_kept(make: Make, rows: int, domain: dict[str, int], tmp_path: Path) -> None:
+    rng = np.random.default_rng(rows)
+    table = Records({name: rng.integers(size, size=rows) for name, size in domain.items()}, domain)
+    release = make(**BUDGET).fit(table).release_
+    release.save(tmp_path / "r.chicle")
+    assert same(release.sample(50, 3), chicle.load(tmp_path / "r.chicle").sample(50, 3))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_the_kind_of_table_and_its_types_are_kept(make: Make, kind: Any, tmp_path: Path) -> None:
+    frame, schema = people(kind)
+    release = make(**BUDGET).fit(frame, schema).release_
+    release.save(tmp_path / "r.chicle")
+    first, second = release.sample(300, 4), chicle.load(tmp_path / "r.chicle").sample(300, 4)
+    assert type(second) is type(frame)
+    assert first.equals(second)
+    if kind is pd.DataFrame:
+        assert first.dtypes.to_dict() == second.dtypes.to_dict()
+    else:
+        assert first.schema == second.schema
+
+
+PANDAS_TYPES = [
+    pd.Series([1, 2, 3], dtype="Int16"),
+    pd.Series(["x", "y", "x"], dtype="string"),
+    pd.Series(["x", "y", "x"], dtype="string[python]"),
+    pd.Series(["x", "y", "x"], dtype="str"),
+    pd.Series(["x", "y", "x"], dtype=object),
+    pd.Series(["x", "y", "x"], dtype="category"),
+    pd.Series([True, False, True]),
+    pd.Series([True, None, True], dtype="boolean"),
+    pd.Series([1.5, None, 2.5], dtype="Float32"),
+    pd.Series(["x", "y", "x"], dtype=pd.ArrowDtype(pa.large_string())),
+    pd.Series(pd.to_datetime(["2024-01-01", "2024-02-01", "2024-03-01"]).tz_localize("Europe/Paris")),
+]
+
+
+@pytest.mark.parametrize("series", PANDAS_TYPES, ids=lambda series: str(series.dtype))
+def test_types_of_pandas_survive(series: Any, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": series})
+    schema = chicle.draft_schema(frame).mark_reviewed()
+    release = chicle.Independent(**BUDGET).fit(frame, schema).release_
+    release.save(tmp_path / "r.chicle")
+    first, second = release.sample(20, 0), chicle.load(tmp_path / "r.chicle").sample(20, 0)
+    pd.testing.assert_frame_equal(first, second)
+
+
+ARROW_TYPES = [
+    *(pa.int8(), pa.uint64(), pa.float32(), pa.bool_(), pa.string(), pa.large_string(), pa.string_view()),
+    *(pa.date32(), pa.date64(), pa.timestamp("ms"), pa.timestamp("ns", "UTC"), pa.timestamp("s", "Europe/Paris")),
+    *(pa.decimal128(10, 2), pa.decimal256(40, -3), pa.dictionary(pa.int32(), pa.large_string(), True)),
+    *(pa.null(), pa.binary(), pa.dictionary(pa.uint8(), pa.timestamp("us", "+01:00"))),
+]
+
+
+@pytest.mark.parametrize("dtype", ARROW_TYPES, ids=str)
+def test_types_of_arrow_survive(dtype: pa.DataType) -> None:
+    form = chicle.frames.Form("pyarrow", {"a": dtype}, {"a": dtype})
+    again = chicle.frames.Form.from_dict(json.loads(json.dumps(form.to_dict())))
+    assert again == form
+
+
+def test_types_without_a_name_are_left_out() -> None:
+    form = chicle.frames.Form("pyarrow", {"a": pa.list_(pa.int8()), "b": pa.int8()})
+    assert chicle.frames.Form.from_dict(form.to_dict()).types == {"a": None, "b": pa.int8()}
+
+
+# --- What is in the file ---------------------------------------------------------------------------------------------
+
+
+def test_nothing_private_is_in_the_file(make: Make, tmp_path: Path) -> None:
+    """Canaries: identities, values inside bins, the order of categories and the number of rows are in no byte."""
+    frame, schema = people(pd.DataFrame, 4_321)
+    frame["id"] = [f"canary{i}" for i in range(len(frame))]
+    frame.loc[0, "wage"] = 618_033
+    frame.attrs["note"] = "canary"
+    frame.index = [f"canary{i}" for i in range(len(frame))]
+    make(**BUDGET).fit(frame, schema).release_.save(tmp_path / "r.chicle")
+    with zipfile.ZipFile(tmp_path / "r.chicle") as file:
+        assert {Path(name).suffix for name in file.namelist()} == {".json", ".npy", ""}
+        parts = [file.read(name) for name in file.namelist()]
+    for part in parts:
+        assert b"canary" not in part
+        assert b"618033" not in part
+        assert b"4321" not in part
+        assert np.int64(618_033).tobytes() not in part
+
+
+def test_anyone_can_read_it_with_numpy(saved: Path) -> None:
+    release = chicle.load(saved)
+    with np.load(saved, allow_pickle=False) as arrays:
+        for i, measurement in enumerate(release.measurements):
+            np.testing.assert_array_equal(arrays[f"values-{i}"], measurement.values)
+
+
+def test_test_noise_is_told(census: Records, tmp_path: Path) -> None:
+    ledger = Ledger(Budget(**BUDGET), noise=TestNoise(1))
+    release = chicle.Independent(**BUDGET).fit(census, ledger=ledger).release_
+    release.save(tmp_path / "r.chicle")
+    with pytest.warns(UserWarning, match="NOT PRIVATE"):
+        loaded = chicle.load(tmp_path / "r.chicle")
+    assert not loaded.ledger.private
+    assert all(not measurement.private for measurement in loaded.measurements)
+    assert "NOT PRIVATE" in repr(loaded)
+    with zipfile.ZipFile(tmp_path / "r.chicle") as file:
+        assert json.loads(file.read("release.json"))["private"] is False
+
+
+def test_a_release_of_what_is_no_plain_data_is_not_saved(census: Records, tmp_path: Path) -> None:
+    synth = chicle.PrivSyn(**BUDGET, generator="mcf", options={"start": census, "passes": np.int64(1)})
+    release = synth.fit(census).release_
+    with pytest.raises(chicle.ParameterError, match="Records is no plain data"):
+        release.save(tmp_path / "r.chicle")
+    assert not list(tmp_path.iterdir())
+
+
+def test_unknown_options_of_a_kernel_cost_nothing(census: Records) -> None:
+    ledger = Ledger(Budget(**BUDGET))
+    with pytest.raises(chicle.ParameterError, match="no 'sweep'; there are"):
+        chicle.PrivSyn(**BUDGET, generator="descent", options={"sweep": 2}).fit(census, ledger=ledger)
+    assert ledger.spent == 0
+
+
+# --- What is no release ----------------------------------------------------------------------------------------------
+
+
+def members_of(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def write(path: Path, members: dict[str, bytes], *, seal: bool = True) -> Path:
+    """Write a file again; with `seal` its checksum is right."""
+    others = {name: data for name, data in members.items() if name != "sha256"}
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in others.items():
+            file.writestr(name, data)
+        file.writestr("sha256", _checksum(others) if seal else members["sha256"])
+    return path
+
+
+def change(path: Path, edit: Callable[[dict[str, Any]], object], to: Path, *, seal: bool = True) -> Path:
+    members = members_of(path)
+    told = json.loads(members["release.json"])
+    edit(told)
+    return write(to, {**members, "release.json": json.dumps(told).encode()}, seal=seal)
+
+
+@given(st.data())
+def test_every_broken_byte_is_found(saved: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    raw = bytearray(saved.read_bytes())
+    at = data.draw(st.integers(0, len(raw) - 1))
+    raw[at] ^= data.draw(st.integers(1, 255))
+    broken = tmp_path_factory.mktemp("broken") / "r.chicle"
+    broken.write_bytes(raw)
+    try:
+        loaded = chicle.load(broken)
+    except ArtefactError:
+        return
+    # A byte that says nothing: a date, or an attribute of the file system.
+    assert same(loaded.sample(50, 0), chicle.load(saved).sample(50, 0))
+
+
+@given(st.data())
+def test_a_file_that_is_cut_short_is_found(
+    saved: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    raw = saved.read_bytes()
+    short = tmp_path_factory.mktemp("short") / "r.chicle"
+    short.write_bytes(raw[: data.draw(st.integers(0, len(raw) - 1))])
+    with pytest.raises(ArtefactError, match="copy it again"):
+        chicle.load(short)
+
+
+EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "newer": (lambda told: told.update(format=2, chicle="9.9"), "written by chicle 9.9 in format 2; .* upgrade chicle"),
+    "no format": (lambda told: told.pop("format"), "names no format"),
+    "another kind": (lambda told: told.update(kind="something"), "no release of chicle"),
+    "another mechanism": (lambda told: told.update(mechanism="Magic"), "'Magic', unknown here .*; upgrade chicle"),
+    "other mechanism's options": (lambda told: told.update(mechanism="PrivSyn"), "do not fit together"),
+    "less noise": (lambda told: told["measurements"][1].update(sigma=1.0), "not in its ledger"),
+    "noise of no number": (lambda told: told["measurements"][1].update(sigma="1"), "no number above 0"),
+    "no measurement": (lambda told: told["measurements"].clear(), "do not fit together"),
+    "a measurement twice": (lambda told: told["measurements"].append(told["measurements"][1]), "damaged"),
+    "another attribute": (lambda told: told["measurements"][1].update(clique=["nobody"]), "'nobody' is not an attrib"),
+    "another size": (lambda told: told["schema"]["columns"]["AGE"].update(values=7), "damaged"),
+    "unreviewed": (lambda told: told["schema"].update(reviewed=False), "draft"),
+    "no schema": (lambda told: told.pop("schema"), "other fields"),
+    "more budget": (lambda told: told["ledger"]["budget"].update(epsilon=0.1), "not a ledger"),
+    "private or not": (lambda told: told.update(private=False), "not by both"),
+    "more fields": (lambda told: told.update(more=1), "other fields"),
+    "options of no plan": (lambda told: told["options"].update(theta="3"), "do not fit together"),
+    "unknown options": (lambda told: told["options"].update(magic=1), "do not fit together"),
+    "no table": (lambda told: told["form"].update(kind="spreadsheet"), "spreadsheet"),
+    "types of no type": (lambda told: told["form"].update(types={"AGE": "float13"}), "damaged"),
+    "notes of no text": (lambda told: told.update(notes=[1]), "not texts"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_was_changed_is_refused(saved: Path, edit: str, tmp_path: Path) -> None:
+    """Even where the checksum was made anew."""
+    how, said = EDITS[edit]
+    with pytest.raises(ArtefactError, match=said):
+        chicle.load(change(saved, how, tmp_path / "r.chicle"))
+
+
+def test_a_changed_header_has_another_checksum(saved: Path, tmp_path: Path) -> None:
+    path = change(saved, lambda told: told["notes"].append("all is well"), tmp_path / "r.chicle", seal=False)
+    with pytest.raises(ArtefactError, match="checksum is another; make or copy it again"):
+        chicle.load(path)
+
+
+def npy(array: Any, *, pickled: bool = False) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=pickled)
+    return file.getvalue()
+
+
+HOSTILE: dict[str, bytes] = {
+    "pickled": npy(np.array([{"a": 1}], dtype=object), pickled=True),
+    "no array": b"nothing",
+    "empty": b"",
+    "another type": npy(np.zeros(3, dtype=np.float16)),
+    "another shape": npy(np.zeros((2, 2), dtype=np.int64)),
+    "not finite": npy(np.full((), np.nan)),
+    "huge": npy(np.zeros(1, dtype=np.int64)).replace(b"'shape': (1,), }          ", b"'shape': (99999999999,), }"),
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_arrays_are_refused(saved: Path, data: bytes, tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="damaged"):
+        chicle.load(write(tmp_path / "r.chicle", {**members_of(saved), "values-0.npy": data}))
+
+
+def test_a_bomb_is_not_unpacked(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chicle.artefact, "MEMORY_LIMIT", 10_000_000)
+    path = tmp_path / "r.chicle"
+    members = members_of(saved)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in {**members, "values-0.npy": b"0" * 20_000_000}.items():
+            file.writestr(name, data)
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(ArtefactError, match="would unpack to more"):
+        chicle.load(path)
+
+
+def test_what_could_not_be_loaded_is_not_saved(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = chicle.load(saved)
+    monkeypatch.setattr(chicle.artefact, "MEMORY_LIMIT", 1_000)
+    with pytest.raises(chicle.InfeasibleError, match="too large"):
+        release.save(tmp_path / "r.chicle")
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_files_are_refused(saved: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    with pytest.raises(ArtefactError, match="can not be read: No such file"):
+        chicle.load(other)
+    with pytest.raises(ArtefactError, match="can not be read: Is a directory"):
+        chicle.load(tmp_path)
+    other.write_text("age,sex\n", encoding="utf-8")
+    with pytest.raises(ArtefactError, match="of another kind"):
+        chicle.load(other)
+    with zipfile.ZipFile(other, "w") as file:
+        file.writestr("sheet.xml", "<a/>")
+    with pytest.raises(ArtefactError, match=r"no release of chicle; give a file that Release\.save wrote"):
+        chicle.load(other)
+    members = members_of(saved)
+    del members["values-1.npy"]
+    with pytest.raises(ArtefactError, match="damaged"):
+        chicle.load(write(other, members))
+
+
+def test_saving_replaces_the_whole_file_or_nothing(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release: Release = chicle.load(saved)
+    path = tmp_path / "r.chicle"
+    path.write_text("old", encoding="utf-8")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "writestr", full)
+        with pytest.raises(ArtefactError, match=r"r\.chicle can not be written: No space left on device"):
+            release.save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["r.chicle"]
+    assert path.read_text(encoding="utf-8") == "old"
+    release.save(path)
+    assert path.read_bytes() == saved.read_bytes()
+    with pytest.raises(ArtefactError, match="can not be written: No such file"):
+        release.save(tmp_path / "nowhere" / "r.chicle")
