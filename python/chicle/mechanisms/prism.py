@@ -351,10 +351,13 @@ class _PrismRecords(Generator):
             final = number >= 2 and (loss < enough or loss > 0.9 * last or number + 1 >= options.sweeps)
             last = loss
         made = descent.records
-        if copies == 1 or n == 0:
+        if n == 0:
             return made
+        # In any order: blocks of records are moved alike, and neighbours should tell nothing of each other.
         rows = rng.permutation(np.arange(n) % len(made))
         repeated = Records({name: made[name][rows] for name in made}, domain)
+        if copies == 1:
+            return repeated
         descent = Descent(
             targets,
             domain,
