@@ -278,14 +278,22 @@ class Schema:
         ]
         return absent + strange
 
-    @property
-    def promise(self) -> str:
-        """What the privacy unit is: how many rows of a person are protected, and by what."""
+    def promise(self, source: Any) -> str:  # noqa: ANN401
+        """Return what the privacy unit of a fit on this source is: how many rows of a person, and what sees to it.
+
+        Examples
+        --------
+        >>> schema = Schema({"smoker": {"type": "boolean"}}, person="patient")
+        >>> schema.promise({"smoker": [True, False], "patient": [1, 2]})
+        "Protects every person: of each value of 'patient' at most one row was kept."
+        """
         k = self._max_records_per_person
-        rows = "one row" if k == 1 else f"{k} rows"
+        rows, kept = ("one row", "was kept") if k == 1 else (f"{k} rows", "were kept")
         if self._person is None:
             return f"Protects a person with {rows} at most: an assumption, for no column tells whose row it is."
-        return f"Protects every person: of each value of {self._person!r} at most {rows} were kept."
+        if isinstance(source, Records):
+            return f"Protects a person with {rows} at most: an assumption, for records do not tell whose row it is."
+        return f"Protects every person: of each value of {self._person!r} at most {rows} {kept}."
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_dict() == other.to_dict()

@@ -210,6 +210,20 @@ def test_nan_is_missing_in_every_frame() -> None:
         assert schema.encode(make({"x": [np.nan, 0.7]}))["x"].tolist() == [2, 1]
 
 
+@pytest.mark.parametrize("dtype", [pa.float64(), pa.float32(), pa.float16()])
+def test_nan_in_a_dictionary_is_missing(dtype: pa.DataType) -> None:
+    dictionary = pa.array(np.array([np.nan, 0.75], dtype.to_pandas_dtype()))
+    values = pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0]), dictionary)])
+    told: list[dict[str, Any]] = [
+        {"type": "number", "min": 0, "max": 1, "bins": 2},
+        {"type": "categorical", "values": [0.5, 0.75]},
+    ]
+    for declared in told:
+        with pytest.raises(SchemaError, match="has missing values"):
+            column_from_dict("x", declared).encode(values, refuse("x"))
+        assert column_from_dict("x", {**declared, "missing": True}).encode(values, refuse("x")).tolist() == [2, 1, 2, 2]
+
+
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_texts_of_dates_stay_texts(make: Any) -> None:
     schema = Schema(

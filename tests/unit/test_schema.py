@@ -1,6 +1,7 @@
 """Declarations: what is understood, what is refused and how, files, people, drafts and checks."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,18 @@ def test_names_are_checked() -> None:
             schema.encode(source)
     with pytest.raises(SchemaError, match="differ in length"):
         schema.encode({"x": [1], "y": [True, False]})
+
+
+def test_a_repeated_name_or_value_is_found_in_no_time() -> None:
+    many = [str(i) for i in range(100_000)]
+    many.append(many[-1])
+    start = time.process_time()
+    with pytest.raises(SchemaError, match="lists '99999' twice"):
+        Schema({"x": {"type": "categorical", "values": many}})
+    names = many[50_000:]
+    with pytest.raises(SchemaError, match="column '99999' is there twice"):
+        chicle.draft_schema(pa.Table.from_arrays([pa.array([1])] * len(names), names))
+    assert time.process_time() - start < 5
 
 
 FRAME = {

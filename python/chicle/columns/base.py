@@ -104,6 +104,8 @@ class Column(ABC):
         """Return values of codes ``0..size-1``, and null where absent."""
 
     def _encode_chunk(self, values: pa.Array, report: Report, dtype: np.dtype[Any]) -> Codes:
+        if pa.types.is_dictionary(values.type) and pa.types.is_null(values.type.value_type):
+            values = pa.nulls(len(values))
         absent = _absent(values)
         if absent is not None and not self.missing:
             report("has missing values", "write `missing: true` to make missing a value of its own, or fill them first")
@@ -175,11 +177,13 @@ def is_text(dtype: pa.DataType) -> bool:
 
 def _absent(values: pa.Array) -> Mask | None:
     """Return where values are missing, NaN among them; None if nowhere."""
+    if pa.types.is_dictionary(values.type) and (
+        pa.types.is_floating(values.type.value_type) or values.dictionary.null_count
+    ):
+        values = values.dictionary_decode()
     if pa.types.is_floating(values.type):
         absent = np.isnan(values.to_numpy(zero_copy_only=False))
         return absent if absent.any() else None
-    if pa.types.is_dictionary(values.type) and values.dictionary.null_count:
-        values = values.dictionary_decode()
     if not values.null_count:
         return None
     mask: Mask = pc.is_null(values).to_numpy(zero_copy_only=False)

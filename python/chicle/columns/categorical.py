@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -188,7 +189,7 @@ def listed(name: str, values: object) -> tuple[Any, ...]:
         said = " and ".join(sorted({str: "text", bool: "booleans"}.get(kind, "numbers") for kind in kinds))
         raise SchemaError(f"{name} mixes {said}; {_QUOTE}")
     if len(set(items)) < len(items):
-        twice = next(item for i, item in enumerate(items) if item in items[:i])
+        twice = next(item for item, times in Counter(items).items() if times > 1)
         raise SchemaError(f"{name} lists {twice!r} twice; list each once")
     return items
 
@@ -211,7 +212,8 @@ def labelled(codes: Codes, absent: Mask | None, labels: tuple[Any, ...], dtype: 
     try:
         if dtype is not None and pa.types.is_dictionary(dtype):
             wide = pa.int32() if len(labels) > np.iinfo(dtype.index_type.to_pandas_dtype()).max else dtype.index_type
-            return pa.DictionaryArray.from_arrays(indices.cast(wide), own.cast(dtype.value_type), ordered=dtype.ordered)
+            listed = own if pa.types.is_null(dtype.value_type) else own.cast(dtype.value_type)
+            return pa.DictionaryArray.from_arrays(indices.cast(wide), listed, ordered=dtype.ordered)
         if dtype is not None and not pa.types.is_null(dtype):
             own = own.cast(dtype)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -100,7 +100,7 @@ class Mechanism(ABC):
             )
         records, form = declared.read(source)
         release = self._fit(records, declared, budget.rho, ledger, form.kind)
-        self.release_ = replace(release, form=form, notes=(*release.notes, declared.promise))
+        self.release_ = replace(release, form=form, notes=(*release.notes, declared.promise(source)))
         return self
 
     def sample(self, n: int | None = None, seed: int | None = None) -> Any:  # noqa: ANN401
