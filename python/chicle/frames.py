@@ -28,23 +28,23 @@ def table_kind(source: object) -> str:
     return package if package in ("pandas", "polars", "pyarrow") else "records"
 
 
-def arrow_columns(source: Any) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401 - any data frame
-    """Return the columns of a frame, or of a mapping of arrays, without copies where that can be."""
+def arrow_columns(source: Any, skip: Collection[str] = ()) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401 - any frame
+    """Return the columns of a frame, or of a mapping of arrays, but for some, without copies where that can be."""
     if table_kind(source) == "pandas" and hasattr(source, "columns"):
         _check_names(list(source.columns))
-        return {name: _column(name, source[name]) for name in source.columns}
+        return {name: _column(name, source[name]) for name in source.columns if name not in skip}
     if isinstance(source, Mapping):
         _check_names(list(source))
-        columns = {name: _column(name, values) for name, values in source.items()}
+        columns = {name: _column(name, values) for name, values in source.items() if name not in skip}
         if len({len(values) for values in columns.values()}) > 1:
             raise SchemaError("the columns differ in length; each must have a value for every row")
         return columns
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     elif not isinstance(source, pa.Table):
-        source = _streamed(source)
+        source = _streamed(source.drop(skip, strict=False) if skip and table_kind(source) == "polars" else source)
     _check_names(source.column_names)
-    return {name: _plain_text(source.column(name)) for name in source.column_names}
+    return {name: _plain_text(source.column(name)) for name in source.column_names if name not in skip}
 
 
 def _streamed(source: Any) -> pa.Table:  # noqa: ANN401

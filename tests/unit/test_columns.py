@@ -290,6 +290,22 @@ def test_dates_have_no_bins_finer_than_a_day(dtype: pa.DataType) -> None:
     assert made.to_pylist() == values.to_pylist()
 
 
+def test_both_zeros_are_one_value() -> None:
+    column = column_from_dict("x", {"type": "categorical", "values": [0.0, 1.0]})
+    assert column.encode(pa.chunked_array([[-0.0, 0.0, 1.0]]), refuse("x")).tolist() == [0, 0, 1]
+    column = column_from_dict("x", {"type": "categorical", "values": [-0.0, 1.0]})
+    assert column.encode(pa.chunked_array([[-0.0, 0.0, 1.0]]), refuse("x")).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_what_is_infinite_is_outside_of_any_bounds(dtype: Any) -> None:
+    column = Number(min=-1e200, max=1e200, bins=2)
+    for value in (np.inf, -np.inf):
+        with pytest.raises(SchemaError, match="outside its bounds"):
+            column.encode(pa.chunked_array([pa.array(np.array([1, value], dtype))]), refuse("x"))
+    assert column.encode(pa.chunked_array([pa.array(np.array([1, -1], dtype))]), refuse("x")).tolist() == [1, 0]
+
+
 def test_nan_is_missing_in_every_frame() -> None:
     schema = Schema({"x": {"type": "number", "min": 0, "max": 1, "bins": 2, "missing": True}})
     for make in (pd.DataFrame, pl.DataFrame, pa.table):

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from chicle.errors import SchemaError
 from chicle.records import Codes, code_dtype
 
-__all__ = ["Column", "Mask", "Report", "Unmodelled", "arrow_kind", "is_text", "refuse"]
+__all__ = ["Column", "Mask", "Report", "Unmodelled", "arrow_kind", "is_text", "is_unicode", "refuse"]
 
 Report: TypeAlias = Callable[[str, str], None]
 """Told the rule that a column breaks and the fix; raises, or keeps it for a list."""
@@ -173,6 +173,11 @@ def arrow_kind(dtype: pa.DataType) -> str:
 def is_text(dtype: pa.DataType) -> bool:
     """Whether an Arrow type holds text."""
     return arrow_kind(dtype) == "text"
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written to a file or held by Arrow: half of a surrogate pair can not."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _absent(values: pa.Array) -> Mask | None:

@@ -253,7 +253,8 @@ class Number(Column):
         raw = _numbers(values, absent, self.low, report, fix)
         # A bound as the table would hold it: 0.1 of 32 bits is above that of 64.
         with np.errstate(over="ignore"):
-            low, high = (raw.dtype.type(b) if raw.dtype.kind == "f" else b for b in (self.low, self.high))
+            low, high = (float(raw.dtype.type(b)) if raw.dtype.kind == "f" else b for b in (self.low, self.high))
+        low, high = (held if math.isfinite(held) else b for held, b in ((low, self.low), (high, self.high)))
         _check_bounds(raw, low, high, self.outside, report)
         return np.searchsorted(self.edges[1:-1], raw.astype(np.float64, copy=False), side="right")
 
@@ -383,9 +384,12 @@ def check_outside(outside: object) -> None:
 def _real(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise SchemaError(f"{name} must be a number, not {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
     if not math.isfinite(number):
-        raise SchemaError(f"{name} must be finite, not {number}")
+        raise SchemaError(f"{name} must be finite and fit a float, not {number}")
     return number
 
 
@@ -432,7 +436,7 @@ def _numbers(values: pa.Array, absent: Mask | None, fill: float, report: Report,
 
 
 def _check_bounds(raw: npt.NDArray[Any], low: float, high: float, outside: str, report: Report) -> None:
-    if outside == "refuse" and raw.size and (raw.min() < low or raw.max() > high):
+    if outside == "refuse" and raw.size and (raw.min().item() < low or raw.max().item() > high):
         report("has a number outside its bounds", "widen `min` and `max`, or write `outside: clamp`")
 
 
