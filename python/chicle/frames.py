@@ -42,7 +42,8 @@ def arrow_columns(source: Any, skip: Collection[str] = ()) -> dict[str, pa.Chunk
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     elif not isinstance(source, pa.Table):
-        source = _streamed(source.drop(skip, strict=False) if skip and table_kind(source) == "polars" else source)
+        framed = table_kind(source) == "polars" and type(source).__name__ == "DataFrame"
+        source = _streamed(source.drop(skip, strict=False) if framed and skip else source)
     _check_names(source.column_names)
     return {name: _plain_text(source.column(name)) for name in source.column_names if name not in skip}
 
@@ -82,7 +83,7 @@ class Form:
         if kind == "pandas":
             return cls(kind, types, {name: _pandas_dtype(source[name].dtype) for name in columns})
         if kind == "polars":
-            native = {name: str(dtype).partition("(")[0] for name, dtype in source.schema.items()}
+            native = {name: str(dtype).partition("(")[0] for name, dtype in source.schema.items() if name in columns}
             texts = {name: pa.large_string() for name in columns if native[name] == "String"}
             return cls(kind, {**types, **texts}, native)
         if isinstance(source, (pa.Table, pa.RecordBatch)):

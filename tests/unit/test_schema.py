@@ -310,6 +310,9 @@ class Strange:
 
 def test_nothing_in_a_dropped_column_can_fail() -> None:
     schema = Schema({"x": AGE, "note": {"type": "drop"}, "gone": {"type": "drop"}})
+    for source in (pl.Series([1]), pd.Series([1]), None):
+        with pytest.raises(SchemaError, match="a table is a pandas, polars or pyarrow frame, not a "):
+            schema.encode(source)
     notes = [Strange(), 1]
     mapping = {"x": [1, 2], "note": notes}
     frames = [mapping, pd.DataFrame(mapping), pl.DataFrame({"x": [1, 2], "note": pl.Series(notes, dtype=pl.Object)})]
