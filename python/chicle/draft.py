@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +99,8 @@ def _draft_text(there: pa.ChunkedArray, missing: bool) -> tuple[Column, str]:
 
 def _draft_numbers(raw: npt.NDArray[np.float64], kind: str, missing: bool) -> tuple[Column, str]:
     low, high = float(raw.min()), float(raw.max())
+    if not math.isfinite(high - low):
+        return Drop(), "its numbers are too far apart for bins"
     whole = bool((raw == np.floor(raw)).all())
     if kind == "integers" and max(-low, high) >= 2**53:
         return Drop(), "its integers are very large, so it may be an identifier"
@@ -115,27 +118,33 @@ def _draft_numbers(raw: npt.NDArray[np.float64], kind: str, missing: bool) -> tu
 def _edges(raw: npt.NDArray[np.float64], unit: float) -> tuple[float, ...]:
     """Return edges with about as many rows in each bin, finer in the tails, and bins of frequent values alone."""
     values, counts = np.unique(raw, return_counts=True)
+    if len(values) == 1:
+        return float(values[0]), float(values[0])
     often = np.zeros(len(values), dtype=np.bool_)
     for _ in range(3):  # what is frequent among the rest, once the most frequent are out
         often |= counts > max(counts[~often].sum() / _BINS, 10)
     frequent, rest = values[often].tolist(), np.repeat(values[~often], counts[~often])
-    low, high = _rounded(values[0], values[-1]) if len(values) > 1 else (values[0], values[0])
+    low, high = _rounded(float(values[0]), float(values[-1]))
     low, high = values[0] if often[0] else low, values[-1] if often[-1] else high
     shares = np.concatenate([[0.001, 0.01], np.arange(1, _BINS) / _BINS, [0.99, 0.999]])
     cuts = {_short(cut, high - low, unit) for cut in np.quantile(rest, shares)} if len(rest) else set()
     # Nothing lies between a frequent integer and the next one.
     near = {value + unit for value in frequent} if unit else set()
     inner = {cut for cut in cuts if low < cut < high} - near - set(frequent)
-    ends = [] if len(values) == 1 and often[0] else [low, high]
-    return tuple(float(edge) for edge in sorted([*({*ends, *inner} - set(frequent)), *frequent, *frequent]))
+    return tuple(float(edge) for edge in sorted([*({low, high, *inner} - set(frequent)), *frequent, *frequent]))
 
 
 def _draft_times(there: pa.Array, missing: bool) -> tuple[Column, str]:
     said = _and_missing("bounds", missing)
-    low, high = (value.as_py() for value in pc.min_max(there).values())
+    try:
+        low, high = (value.as_py() for value in pc.min_max(there).values())
+    except (OverflowError, ValueError):
+        return Drop(), "it has times outside the years 1 to 9999"
     if pa.types.is_date(there.type):
         return Date(min=low, max=high, bins=_unit((high - low).days), outside="clamp", missing=missing), said
     zone = there.type.tz
+    if zone is not None and not _is_named(zone):
+        zone, low, high = "UTC", low.astimezone(dt.timezone.utc), high.astimezone(dt.timezone.utc)
     first, last = (dt.datetime.fromisoformat(value.isoformat()[:19]) for value in (low, high))
     days = (last - first).days
     bins = _unit(days) if days > 7 else "1 hour"
@@ -160,13 +169,26 @@ def _unit(days: int) -> str:
 def _rounded(low: float, high: float) -> tuple[float, float]:
     """Return bounds rounded outwards to about two digits of their span."""
     step = 10.0 ** math.floor(math.log10(high - low) - 1)
-    return math.floor(low / step) * step, math.ceil(high / step) * step
+    if step == 0:
+        return low, high
+    least, most = math.floor(low / step) * step, math.ceil(high / step) * step
+    return (least, most) if math.isfinite(most - least) else (low, high)
 
 
 def _short(cut: float, span: float, unit: float) -> float:
     """Return a cut with no more digits than it needs."""
-    step = max(unit, 10.0 ** math.floor(math.log10(max(abs(cut), span / 1000)) - 1))
-    return round(cut / step) * step
+    size = max(abs(cut), span / 1000)
+    step = max(unit, 10.0 ** math.floor(math.log10(size) - 1) if size else 0.0)
+    return round(cut / step) * step if step else cut
+
+
+def _is_named(zone: str) -> bool:
+    """Whether a time zone has a name, not just an offset."""
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
 
 
 def _and_missing(what: str, missing: bool) -> str:

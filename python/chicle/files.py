@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,13 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
         return True
 
 
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    # A next line is escaped only inside double quotes; elsewhere it is read as a line break.
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if "\x85" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
 for _tag, _pattern, _first in _RESOLVERS:
     for _class in (_Loader, _Dumper):
         _letters = [*_first, ""] if _tag.endswith("null") else list(_first)
@@ -53,11 +60,12 @@ for _tag, _pattern, _first in _RESOLVERS:
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    loader.flatten_mapping(node)
     made: dict[Any, Any] = {}
     for key_node, value_node in node.value:
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            raise SchemaError(f"line {key_node.start_mark.line + 1}: `<<` is not understood; write its lines out")
         key = loader.construct_object(key_node, deep=True)
-        if isinstance(key, (list, dict)):
+        if not isinstance(key, Hashable):
             raise SchemaError(f"line {key_node.start_mark.line + 1}: a key must be a plain word")
         if key in made:
             raise SchemaError(f"line {key_node.start_mark.line + 1}: {key!r} is there twice; keep one")

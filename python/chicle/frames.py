@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ _KINDS = ("records", "pandas", "polars", "pyarrow", "batch")
 _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(u?int\d+), ordered=([01])>")
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns), tz=([\w/+:-]+)\]")
 _DECIMAL = re.compile(r"decimal(128|256)\((\d+), (-?\d+)\)")
+_OBJECT = np.dtype(object)
 
 
 def table_kind(source: object) -> str:
@@ -31,23 +33,24 @@ def table_kind(source: object) -> str:
     return package if package in ("pandas", "polars", "pyarrow") else "records"
 
 
-def arrow_columns(source: Any) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401 - any data frame
-    """Return the columns of a frame, or of a mapping of arrays, without copies where that can be."""
+def arrow_columns(source: Any, skip: Collection[str] = ()) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401 - any frame
+    """Return the columns of a frame, or of a mapping of arrays, but for some, without copies where that can be."""
     if table_kind(source) == "pandas" and hasattr(source, "columns"):
         _check_names(list(source.columns))
-        return {name: _column(name, source[name]) for name in source.columns}
+        return {name: _column(name, source[name]) for name in source.columns if name not in skip}
     if isinstance(source, Mapping):
         _check_names(list(source))
-        columns = {name: _column(name, values) for name, values in source.items()}
+        columns = {name: _column(name, values) for name, values in source.items() if name not in skip}
         if len({len(values) for values in columns.values()}) > 1:
             raise SchemaError("the columns differ in length; each must have a value for every row")
         return columns
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     elif not isinstance(source, pa.Table):
-        source = _streamed(source)
+        framed = table_kind(source) == "polars" and type(source).__name__ == "DataFrame"
+        source = _streamed(source.drop(skip, strict=False) if framed and skip else source)
     _check_names(source.column_names)
-    return {name: _plain_text(source.column(name)) for name in source.column_names}
+    return {name: _plain_text(source.column(name)) for name in source.column_names if name not in skip}
 
 
 def _streamed(source: Any) -> pa.Table:  # noqa: ANN401
@@ -65,7 +68,8 @@ def _streamed(source: Any) -> pa.Table:  # noqa: ANN401
 class Form:
     """What a synthetic table should look like: the kind of frame, its columns in order, and their types.
 
-    Types only: no categories, no index, no metadata, for those are read off the data.
+    Types only: no categories, no index, no metadata, for those are read off the data. Where a type itself would be read
+    off the values, as that of a list is, it is null, and the declared column chooses.
     """
 
     kind: str
@@ -75,16 +79,16 @@ class Form:
     @classmethod
     def of(cls, source: Any, columns: Mapping[str, pa.ChunkedArray]) -> Form:  # noqa: ANN401
         """Return the form of a source that was read as these columns."""
-        types = {name: values.type for name, values in columns.items()}
         kind = table_kind(source)
+        typed = kind != "pandas" and not isinstance(source, Mapping)
+        types = {
+            name: _public(values.type, "typed" if typed else _dtype_of(source[name]))
+            for name, values in columns.items()
+        }
         if kind == "pandas":
-            # The width of its indices would tell how many categories a column has.
-            for name, dtype in types.items():
-                if pa.types.is_dictionary(dtype):
-                    types[name] = pa.dictionary(pa.int32(), dtype.value_type, dtype.ordered)
             return cls(kind, types, {name: _pandas_dtype(source[name].dtype) for name in columns})
         if kind == "polars":
-            native = {name: str(dtype).partition("(")[0] for name, dtype in source.schema.items()}
+            native = {name: str(dtype).partition("(")[0] for name, dtype in source.schema.items() if name in columns}
             texts = {name: pa.large_string() for name in columns if native[name] == "String"}
             return cls(kind, {**types, **texts}, native)
         if isinstance(source, (pa.Table, pa.RecordBatch)):
@@ -143,7 +147,7 @@ class Form:
                 # Integers that a float can not hold.
                 large = (floats.abs() >= 2.0**53).any()
                 return pandas.Series(pandas.Int64Dtype().__from_arrow__(values)) if large else floats
-            if dtype == np.dtype(object) or (nullable and dtype.kind == "b"):
+            if dtype == _OBJECT or (nullable and dtype.kind == "b"):
                 return pandas.Series(_objects(values), dtype=object)
         elif dtype is not None and hasattr(dtype, "__from_arrow__") and values.type == self.types[name]:
             return pandas.Series(dtype.__from_arrow__(pa.chunked_array([values])))
@@ -155,7 +159,7 @@ def _check_names(names: list[Any]) -> None:
         if not isinstance(name, str):
             raise SchemaError(f"a column's name must be text, not of type {type(name).__name__}; rename it")
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(names).items() if times > 1)
         raise SchemaError(f"column {twice!r} is there twice; names must differ")
 
 
@@ -186,6 +190,27 @@ def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
         for chunk in column.chunks
     ]
     return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, pa.large_string(), ordered))
+
+
+def _dtype_of(values: Any) -> Any:  # noqa: ANN401
+    """Return the dtype that the source itself gives a column; None where only the values tell."""
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return "typed"
+    if not isinstance(values, np.ndarray) and table_kind(values) != "pandas":
+        return None
+    return getattr(values, "dtype", None)
+
+
+def _public(inferred: pa.DataType, dtype: Any) -> pa.DataType:  # noqa: ANN401
+    """Return an Arrow type without what only the values tell; null where that is all of it."""
+    if dtype is None or _OBJECT in (dtype, getattr(dtype, "subtype", None)):
+        return pa.null()
+    if pa.types.is_dictionary(inferred):
+        categories = getattr(dtype, "categories", None)
+        value_type = pa.null() if getattr(categories, "dtype", None) == _OBJECT else inferred.value_type
+        # The width of the indices would tell how many categories there are.
+        return pa.dictionary(pa.int32(), value_type, inferred.ordered)
+    return inferred
 
 
 def _pandas_dtype(dtype: Any) -> Any:  # noqa: ANN401

@@ -27,7 +27,12 @@ def first_rows(name: str, person: pa.ChunkedArray, k: int) -> pa.Array | None:
         raise SchemaError(
             f"column {name!r} has missing values; every row needs its person, so fill or drop those first"
         )
-    whose = person.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    if pa.types.is_floating(person.type):
+        person = pc.add(person.cast(pa.float64()), 0.0)  # one of the two zeros that floats have
+    try:
+        whose = person.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    except pa.ArrowNotImplementedError:
+        raise SchemaError(f"column {name!r} holds no plain values; a person is a text, a number or a date") from None
     order = np.argsort(whose, kind="stable")
     ranked = whose[order]
     begins = np.flatnonzero(np.diff(ranked, prepend=-1))

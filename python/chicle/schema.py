@@ -17,7 +17,7 @@ import pyarrow as pa
 from chicle._checks import integer
 from chicle.check import Check, check_frame
 from chicle.columns import Coded, Column, Determined, Drop, Identifier, column_from_dict
-from chicle.columns.base import refuse
+from chicle.columns.base import is_unicode, refuse
 from chicle.columns.declare import unknown
 from chicle.domain import Domain
 from chicle.errors import DomainError, SchemaError
@@ -213,7 +213,7 @@ class Schema:
         ):
             records = Records(source, self._domain, max_records_per_person=self._max_records_per_person)
             return records, Form("records") if table_kind(source) == "records" else _form(source)
-        table = arrow_columns(source)
+        table = arrow_columns(source, self._dropped())
         for problem in self.misfits(table):
             raise SchemaError(problem)
         form = Form.of(source, table)
@@ -261,7 +261,7 @@ class Schema:
           column 'age' has missing values; write `missing: true` to make missing a value of its own, or fill them first
           column 'age' has a number outside its bounds; widen `min` and `max`, or write `outside: clamp`
         """
-        return check_frame(self, arrow_columns(source))
+        return check_frame(self, arrow_columns(source, self._dropped()))
 
     def misfits(self, table: Mapping[str, pa.ChunkedArray]) -> list[str]:
         """Return which columns are declared but not there, or there but not declared."""
@@ -278,14 +278,22 @@ class Schema:
         ]
         return absent + strange
 
-    @property
-    def promise(self) -> str:
-        """What the privacy unit is: how many rows of a person are protected, and by what."""
+    def promise(self, source: Any) -> str:  # noqa: ANN401
+        """Return what the privacy unit of a fit on this source is: how many rows of a person, and what sees to it.
+
+        Examples
+        --------
+        >>> schema = Schema({"smoker": {"type": "boolean"}}, person="patient")
+        >>> schema.promise({"smoker": [True, False], "patient": [1, 2]})
+        "Protects every person: of each value of 'patient' at most one row was kept."
+        """
         k = self._max_records_per_person
-        rows = "one row" if k == 1 else f"{k} rows"
+        rows, kept = ("one row", "was kept") if k == 1 else (f"{k} rows", "were kept")
         if self._person is None:
             return f"Protects a person with {rows} at most: an assumption, for no column tells whose row it is."
-        return f"Protects every person: of each value of {self._person!r} at most {rows} were kept."
+        if isinstance(source, Records):
+            return f"Protects a person with {rows} at most: an assumption, for records do not tell whose row it is."
+        return f"Protects every person: of each value of {self._person!r} at most {rows} {kept}."
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_dict() == other.to_dict()
@@ -342,6 +350,10 @@ class Schema:
         needed = {name: table[name] for name in self._domain}
         return needed if kept is None else {name: values.filter(kept) for name, values in needed.items()}
 
+    def _dropped(self) -> list[str]:
+        """Return the columns of which nothing is needed, so that nothing in them can fail."""
+        return [name for name, column in self._columns.items() if isinstance(column, Drop) and name != self._person]
+
     def _made(self) -> list[str]:
         """Return the columns of a synthetic table."""
         names = [name for name, column in self._columns.items() if not isinstance(column, Drop)]
@@ -369,6 +381,8 @@ def _form(source: Any) -> Form:  # noqa: ANN401
 def _name(name: object) -> str:
     if not isinstance(name, str) or not name:
         raise SchemaError(f"a column's name must be a text, not {name!r}; quote it")
+    if not is_unicode(name):
+        raise SchemaError(f"a column's name must be Unicode, not {name!r}; rename it")
     return name
 
 

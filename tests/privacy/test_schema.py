@@ -1,7 +1,9 @@
 """Nothing of a private table in errors, forms or releases; rows of a person cut by a look at no one else's."""
 
+import datetime as dt
 import gc
 import pickle
+from decimal import Decimal
 from types import ModuleType
 from typing import Any
 
@@ -104,11 +106,22 @@ def test_the_sensitivity_follows_from_the_rows_a_person() -> None:
         assert isinstance(event, GaussianEvent)
         sigmas.append(event.sigma)
         assert abs(synth.release_.total - 500 * k) < 200
-        assert "of each value of 'pid' at most" in repr(synth.release_)
+        kept = "at most one row was kept." if k == 1 else "at most 3 rows were kept."
+        assert f"of each value of 'pid' {kept}" in repr(synth.release_)
         assert sorted(synth.sample(20)["pid"]) == list(range(1, 21))
     assert sigmas[1] == pytest.approx(3 * sigmas[0])
     assumed = chicle.Independent(epsilon=1, delta=1e-9).fit(frame[["x"]], Schema(told))
     assert "an assumption" in repr(assumed.release_)
+
+
+def test_records_do_not_tell_whose_rows_were_kept() -> None:
+    coded = Schema({"x": {"type": "boolean"}})
+    records = coded.encode({"x": [True] * 6})
+    schema = Schema(coded.columns, person="pid")
+    notes = chicle.Independent(epsilon=1, delta=1e-9).fit(records, schema).release_.notes
+    assert notes[-1] == (
+        "Protects a person with one row at most: an assumption, for records do not tell whose row it is."
+    )
 
 
 @pytest.mark.parametrize("make", FRAMES, ids=["pandas", "polars", "pyarrow", "mapping"])
@@ -146,6 +159,60 @@ def test_no_value_is_left_on_a_fitted_mechanism(make: Any) -> None:
     assert "4711" not in repr(synth.release_) + repr(form)
     made = synth.sample(100, seed=0)
     assert "4711" not in str(pl.DataFrame(made).rows() if not isinstance(made, pd.DataFrame) else made.to_csv())
+
+
+NUMBERS = {"type": "number", "min": 0, "max": 9, "bins": 3, "missing": True}
+DAYS = {"type": "date", "min": "2020-01-01", "max": "2020-12-31", "bins": "month", "missing": True}
+NEIGHBOURS: list[tuple[dict[str, Any], list[Any], Any]] = [
+    (NUMBERS, [1, 2, 3], 3.5),
+    (NUMBERS, [Decimal("1.5")], Decimal("1.255")),
+    (NUMBERS, [None], 2),
+    ({"type": "integer", "min": 0, "max": 9}, [1, 2], 3.0),
+    ({"type": "categorical", "values": [1, 2.5]}, [1], 2.5),
+    ({"type": "categorical", "values": ["a"], "missing": True}, [None], "a"),
+    ({"type": "boolean", "missing": True}, [None], True),
+    (DAYS, [None], "2020-03-01"),
+    (DAYS, [None], dt.date(2020, 3, 1)),
+    ({"type": "identifier"}, [None], "a"),
+]
+
+
+@pytest.mark.parametrize("make", [pd.Series, pd.Categorical, np.array, list, tuple, pl.Series])
+@pytest.mark.parametrize("framed", [False, True], ids=["mapping", "pandas"])
+@pytest.mark.parametrize(("told", "values", "more"), NEIGHBOURS)
+def test_no_row_changes_the_form(make: Any, framed: bool, told: dict[str, Any], values: list[Any], more: Any) -> None:
+    schema = Schema({"y": {"type": "boolean"}, "x": told})
+    forms = []
+    for rows in (values, [*values, more]):
+        column: Any = list(rows)
+        if make in (pd.Series, np.array):
+            column = make(column, dtype=object)
+        elif make is pd.Categorical:
+            column = make(column, categories=pd.Index(dict.fromkeys(v for v in rows if v is not None), dtype=object))
+        elif make is pl.Series:
+            column = make(column, strict=False)
+        else:
+            column = make(column)
+        table: Any = {"x": column, "y": np.array([True] * len(rows))}
+        if framed:
+            table = pd.DataFrame({**table, "x": pd.Series(column, dtype=None if make is pd.Categorical else object)})
+        records, form = schema.read(table)
+        forms.append(form)
+        again = schema.decode(records, form)
+        assert list(again if framed else again.column_names) == ["x", "y"], "the order is that of the table"
+        np.testing.assert_array_equal(schema.encode(again)["y"], records["y"])
+    assert forms[0] == forms[1]
+
+
+def test_the_width_of_indices_does_not_tell_the_categories() -> None:
+    schema = Schema({"x": {"type": "integer", "min": 0, "max": 999, "bins": 5}})
+    for make in (dict, pd.DataFrame, pa.table):
+        few, many = (make({"x": pa.array(np.arange(n)).dictionary_encode()}) for n in (127, 128))
+        if make is not pa.table:
+            few, many = (make({"x": pd.Categorical(np.arange(n))}) for n in (127, 129))
+        else:
+            few = pa.table({"x": few["x"].cast(pa.dictionary(pa.int8(), pa.int64()))})
+        assert schema.read(few)[1] == schema.read(many)[1]
 
 
 def _reachable(root: object) -> list[object]:

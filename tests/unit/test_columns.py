@@ -1,6 +1,8 @@
 """Any schema and any table drawn from it: codes are those of the oracle, and decoding lands in the same code."""
 
 import datetime as dt
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -204,10 +206,124 @@ def test_bounds_are_those_of_the_width_of_the_table() -> None:
     assert np.isfinite(wide.decode(records, form)["x"].to_numpy()).all()
 
 
+@given(
+    st.sets(st.decimals(-9_999, 9_999, places=3).map(float), min_size=2, max_size=6).map(sorted),
+    st.integers(1, 30),
+    st.integers(0, 20),
+    st.sampled_from([pa.decimal128, pa.decimal256]),
+    st.integers(0, 2**32),
+)
+def test_decimals_hold_the_bounds_or_are_not_used(
+    edges: list[float], precision: int, scale: int, make: Any, seed: int
+) -> None:
+    assume(scale <= precision)
+    dtype = make(precision, scale)
+    whole = Integer(min=int(edges[0]) - 1, max=int(edges[-1]) + 1, bins=2)
+    for column in (Number(bins=edges), Number(min=edges[0], max=edges[-1], bins=3), whole):
+        codes = np.repeat(np.arange(column.cardinality), 20).astype(np.uint8)
+        made = column.decode(codes, dtype, np.random.default_rng(seed))
+        low, high = column.low, column.high
+        fits = Fraction(max(-low, high)) < 10 ** (precision - scale) and _some_decimal(low, high, scale)
+        assert made.type == (dtype if fits else pa.int64() if column is whole else pa.float64())
+        assert all(low <= float(value) <= high for value in made.to_pylist())
+        again = column.encode(pa.chunked_array([made]), refuse("x"))
+        if isinstance(column, Integer) or not fits:
+            np.testing.assert_array_equal(again, codes)
+        else:
+            bounds = zip(column.edges, np.nextafter(column.edges[1:], -np.inf), strict=False)
+            wide = np.repeat([_some_decimal(*bound, min(scale, 10)) for bound in bounds], 20)
+            np.testing.assert_array_equal(again[wide], codes[wide])
+
+
+def _some_decimal(low: float, high: float, scale: int) -> bool:
+    """Whether a decimal of so many digits is, as a float, from low to high."""
+    first = math.floor(Fraction(low) * 10**scale)
+    return any(low <= float(Fraction(units, 10**scale)) <= high for units in (first, first + 1, first + 2))
+
+
+def test_decimals_may_be_missing() -> None:
+    column = Number(min=-5, max=5, bins=2, missing=True)
+    made = column.decode(np.array([0, 2, 1] * 9, np.uint8), pa.decimal128(5, 2), np.random.default_rng(0))
+    again = column.encode(pa.chunked_array([made]), refuse("x"))
+    assert made.null_count == 9
+    assert again.tolist() == [0, 2, 1] * 9
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.1, 0.7), (0, 1e19), (-1e300, 1e300 / 2)])
+def test_numbers_without_integers_of_64_bits_are_floats(low: float, high: float) -> None:
+    column = Number(min=low, max=high, bins=4)
+    codes = np.arange(4, dtype=np.uint8)
+    made = column.decode(codes, pa.int64(), np.random.default_rng(0))
+    assert made.type == pa.float64()
+    np.testing.assert_array_equal(column.encode(pa.chunked_array([made]), refuse("x")), codes)
+
+
+def test_integers_that_a_float_can_not_hold_have_a_wider_one() -> None:
+    column = Integer(min=0, max=2**25 + 1, bins=2)
+    codes = np.array([0, 1] * 500, np.uint8)
+    assert column.decode(codes, pa.float32(), np.random.default_rng(0)).type == pa.float64()
+    column = Integer(min=0, max=2**11, bins=2)
+    assert column.decode(codes, pa.float16(), np.random.default_rng(0)).type == pa.float16()
+
+
+@pytest.mark.parametrize("told", ["date", "datetime"])
+@pytest.mark.parametrize(("low", "high"), [("0001-01-01", "2024-12-31"), ("2024-01-01", "9999-12-31")])
+def test_nanoseconds_that_do_not_reach_far_enough_are_microseconds(told: str, low: str, high: str) -> None:
+    column = column_from_dict("x", {"type": told, "min": low, "max": high, "bins": "year"})
+    codes = np.arange(column.size).astype(code_dtype(column.cardinality))
+    for dtype in (pa.timestamp("ns"), pa.dictionary(pa.int32(), pa.timestamp("ns"))):
+        made = column.decode(codes, dtype, np.random.default_rng(0))
+        assert getattr(made.type, "value_type", made.type) == pa.timestamp("us")
+        np.testing.assert_array_equal(column.encode(pa.chunked_array([made]), refuse("x")), codes)
+
+
+@pytest.mark.parametrize("dtype", [pa.date32(), pa.date64()])
+def test_dates_have_no_bins_finer_than_a_day(dtype: pa.DataType) -> None:
+    values = pa.chunked_array([pa.array([dt.date(2024, 1, 1), dt.date(2024, 1, 2)], dtype)])
+    for low, bins in (("2024-01-01", "6 hours"), ("2024-01-01T12:00", "day")):
+        column = DateTime(min=low, max="2024-01-31", bins=bins, outside="clamp")
+        with pytest.raises(SchemaError, match=r"bins begin at other times than midnight; declare it as `date`"):
+            column.encode(values, refuse("x"))
+    column = DateTime(min="2024-01-01", max="2024-01-31", bins="day")
+    codes = column.encode(values, refuse("x"))
+    made = column.decode(codes, dtype, np.random.default_rng(0))
+    assert made.to_pylist() == values.to_pylist()
+
+
+def test_both_zeros_are_one_value() -> None:
+    column = column_from_dict("x", {"type": "categorical", "values": [0.0, 1.0]})
+    assert column.encode(pa.chunked_array([[-0.0, 0.0, 1.0]]), refuse("x")).tolist() == [0, 0, 1]
+    column = column_from_dict("x", {"type": "categorical", "values": [-0.0, 1.0]})
+    assert column.encode(pa.chunked_array([[-0.0, 0.0, 1.0]]), refuse("x")).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_what_is_infinite_is_outside_of_any_bounds(dtype: Any) -> None:
+    column = Number(min=-1e200, max=1e200, bins=2)
+    for value in (np.inf, -np.inf):
+        with pytest.raises(SchemaError, match="outside its bounds"):
+            column.encode(pa.chunked_array([pa.array(np.array([1, value], dtype))]), refuse("x"))
+    assert column.encode(pa.chunked_array([pa.array(np.array([1, -1], dtype))]), refuse("x")).tolist() == [1, 0]
+
+
 def test_nan_is_missing_in_every_frame() -> None:
     schema = Schema({"x": {"type": "number", "min": 0, "max": 1, "bins": 2, "missing": True}})
     for make in (pd.DataFrame, pl.DataFrame, pa.table):
         assert schema.encode(make({"x": [np.nan, 0.7]}))["x"].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("dtype", [pa.float64(), pa.float32(), pa.float16()])
+def test_nan_in_a_dictionary_is_missing(dtype: pa.DataType) -> None:
+    dictionary = pa.array(np.array([np.nan, 0.75], dtype.to_pandas_dtype()))
+    values = pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0]), dictionary)])
+    told: list[dict[str, Any]] = [
+        {"type": "number", "min": 0, "max": 1, "bins": 2},
+        {"type": "categorical", "values": [0.5, 0.75]},
+    ]
+    for declared in told:
+        with pytest.raises(SchemaError, match="has missing values"):
+            column_from_dict("x", declared).encode(values, refuse("x"))
+        assert column_from_dict("x", {**declared, "missing": True}).encode(values, refuse("x")).tolist() == [2, 1, 2, 2]
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])

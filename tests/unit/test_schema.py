@@ -1,6 +1,7 @@
 """Declarations: what is understood, what is refused and how, files, people, drafts and checks."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,7 @@ def test_a_file_by_hand(tmp_path: Path) -> None:
         ({"type": "number", "min": 0, "max": 1}, "bins must be a number of bins"),
         ({"type": "number", "min": 1, "max": 1, "bins": 3}, "must be below max"),
         ({"type": "number", "min": 0, "max": float("inf"), "bins": 3}, "max must be finite"),
+        ({"type": "number", "min": -(10**400), "max": 1, "bins": 3}, "min must be finite"),
         ({"type": "number", "min": 1, "max": np.nextafter(1, 2), "bins": 3}, "too many for these bounds"),
         ({"type": "categorical"}, "categorical needs 'values'"),
         ({"type": "categorical", "values": "abc"}, "values must be a list"),
@@ -163,6 +165,8 @@ def test_a_bad_schema_is_refused(declaration: Any, rule: str) -> None:
         ("s.json", "{", "no JSON: line 1"),
         ("s.yaml", "columns: !!python/object/apply:os.getcwd []", "no YAML"),
         ("s.yaml", "? [a, b]\n: 1", "must be a plain word"),
+        ("s.yaml", "? !!set {a}\n: 1", "line 1: a key must be a plain word"),
+        ("s.yaml", "a: &a {min: 1}\nb: {<<: *a, min: 2}", "line 2: `<<` is not understood"),
         ("s.json", "[" * 100_000, "can not be read as a schema"),
         ("s.yaml", "", "a schema is a mapping"),
     ],
@@ -217,6 +221,58 @@ def test_every_row_needs_its_person() -> None:
             schema.encode({"x": [1, 2], "pid": ids})
 
 
+def test_a_person_is_a_plain_value() -> None:
+    schema = Schema({"x": AGE}, person="pid")
+    for ids in ([{"a": 1}], [[1]]):
+        with pytest.raises(SchemaError, match="column 'pid' holds no plain values"):
+            schema.encode({"x": [1], "pid": ids})
+        assert not schema.check({"x": [1], "pid": ids}).fits
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_both_zeros_are_one_person(dtype: Any) -> None:
+    table = {"x": [1, 2, 3], "pid": np.array([0.0, -0.0, 1.0], dtype)}
+    assert Schema({"x": AGE}, person="pid").encode(table)["x"].tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("name", ["\x85q", "q\x85", "a\x85b", "\u2028", "a\r", "\ufeff", "<<", "\x00"])
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_odd_letters_are_saved(tmp_path: Path, name: str, suffix: str) -> None:
+    schema = Schema({name: {"type": "categorical", "values": [name, "b"]}})
+    schema.save(tmp_path / f"schema.{suffix}")
+    assert Schema.load(tmp_path / f"schema.{suffix}") == schema
+
+
+def test_half_a_letter_is_refused() -> None:
+    with pytest.raises(SchemaError, match="name must be Unicode"):
+        Schema({"\ud800": AGE})
+    with pytest.raises(SchemaError, match="values must be Unicode"):
+        Schema({"x": {"type": "categorical", "values": ["\ud800"]}})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [-1e308, 1e308, 0.5],
+        [0.0, 1.75e308, 0.5],
+        [0.0, 5e-324],
+        [1.5, np.inf],
+        [1.5],
+        pa.array([4_000_000], pa.int32()).cast(pa.date32()),
+        pa.array([-4_000_000, 5], pa.int32()).cast(pa.date32()),
+        pa.array([2**60]).cast(pa.timestamp("s")),
+        pa.array([2**30, 2**30 + 5]).cast(pa.timestamp("s", "+01:00")),
+        pa.array([2**30 - 3 * 3600 * k for k in range(9)]).cast(pa.timestamp("ns", "-11:30")),
+    ],
+)
+def test_extremes_have_a_draft_that_fits(values: Any) -> None:
+    frame = pa.table({"x": values, "y": pa.array([True] * len(values))})
+    schema = chicle.draft_schema(frame)
+    assert schema.check(frame).fits
+    records, form = schema.read(frame)
+    assert schema.decode(records, form).schema.field("y") == frame.schema.field("y")
+
+
 def test_names_are_checked() -> None:
     schema = Schema({"x": AGE, "y": {"type": "boolean"}})
     with pytest.raises(SchemaError, match="column 'y' is declared but not in the table"):
@@ -234,6 +290,39 @@ def test_names_are_checked() -> None:
             schema.encode(source)
     with pytest.raises(SchemaError, match="differ in length"):
         schema.encode({"x": [1], "y": [True, False]})
+
+
+def test_a_repeated_name_or_value_is_found_in_no_time() -> None:
+    many = [str(i) for i in range(100_000)]
+    many.append(many[-1])
+    start = time.process_time()
+    with pytest.raises(SchemaError, match="lists '99999' twice"):
+        Schema({"x": {"type": "categorical", "values": many}})
+    names = many[50_000:]
+    with pytest.raises(SchemaError, match="column '99999' is there twice"):
+        chicle.draft_schema(pa.Table.from_arrays([pa.array([1])] * len(names), names))
+    assert time.process_time() - start < 5
+
+
+class Strange:
+    """A value that no column can hold."""
+
+
+def test_nothing_in_a_dropped_column_can_fail() -> None:
+    schema = Schema({"x": AGE, "note": {"type": "drop"}, "gone": {"type": "drop"}})
+    for source in (pl.Series([1]), pd.Series([1]), None):
+        with pytest.raises(SchemaError, match="a table is a pandas, polars or pyarrow frame, not a "):
+            schema.encode(source)
+    notes = [Strange(), 1]
+    mapping = {"x": [1, 2], "note": notes}
+    frames = [mapping, pd.DataFrame(mapping), pl.DataFrame({"x": [1, 2], "note": pl.Series(notes, dtype=pl.Object)})]
+    for frame in frames:
+        assert schema.check(frame).fits
+        records, form = schema.read(frame)
+        assert records["x"].tolist() == [1, 2]
+        again = schema.decode(records, form)
+        assert type(again) is (pa.Table if frame is mapping else type(frame))
+        assert list(getattr(again, "column_names", again.columns)) == ["x"]
 
 
 FRAME = {

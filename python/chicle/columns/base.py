@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from chicle.errors import SchemaError
 from chicle.records import Codes, code_dtype
 
-__all__ = ["Column", "Mask", "Report", "Unmodelled", "arrow_kind", "is_text", "refuse"]
+__all__ = ["Column", "Mask", "Report", "Unmodelled", "arrow_kind", "is_text", "is_unicode", "refuse"]
 
 Report: TypeAlias = Callable[[str, str], None]
 """Told the rule that a column breaks and the fix; raises, or keeps it for a list."""
@@ -104,6 +104,8 @@ class Column(ABC):
         """Return values of codes ``0..size-1``, and null where absent."""
 
     def _encode_chunk(self, values: pa.Array, report: Report, dtype: np.dtype[Any]) -> Codes:
+        if pa.types.is_dictionary(values.type) and pa.types.is_null(values.type.value_type):
+            values = pa.nulls(len(values))
         absent = _absent(values)
         if absent is not None and not self.missing:
             report("has missing values", "write `missing: true` to make missing a value of its own, or fill them first")
@@ -173,13 +175,20 @@ def is_text(dtype: pa.DataType) -> bool:
     return arrow_kind(dtype) == "text"
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written to a file or held by Arrow: half of a surrogate pair can not."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def _absent(values: pa.Array) -> Mask | None:
     """Return where values are missing, NaN among them; None if nowhere."""
+    if pa.types.is_dictionary(values.type) and (
+        pa.types.is_floating(values.type.value_type) or values.dictionary.null_count
+    ):
+        values = values.dictionary_decode()
     if pa.types.is_floating(values.type):
         absent = np.isnan(values.to_numpy(zero_copy_only=False))
         return absent if absent.any() else None
-    if pa.types.is_dictionary(values.type) and values.dictionary.null_count:
-        values = values.dictionary_decode()
     if not values.null_count:
         return None
     mask: Mask = pc.is_null(values).to_numpy(zero_copy_only=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chicle.columns.base import Column, Mask, Report, arrow_kind
+from chicle.columns.base import Column, Mask, Report, arrow_kind, is_unicode
 from chicle.errors import SchemaError
 from chicle.records import Codes
 
@@ -83,16 +84,17 @@ class Categorical(Column):
         """Return the place of each value in the list, -1 where it is not there."""
         labels, kind = pa.array(self.values), arrow_kind(values.type)
         own = arrow_kind(labels.type)
-        numbers = ("integers", "numbers", "decimals")
-        if own != kind and not (own in numbers and kind in numbers):
+        numeric = ("integers", "numbers", "decimals")
+        if own != kind and not (own in numeric and kind in numeric):
             report(f"holds {kind}, but its declared values are {own}", f"list values as the table has them; {_QUOTE}")
             return np.zeros(len(values), np.int32)
         if own == kind == "integers":
             if values.type == pa.uint64():
                 values = pc.min_element_wise(values, pa.scalar(2**63 - 1, pa.uint64()))
             values, labels = values.cast(pa.int64()), labels.cast(pa.int64())
-        elif own in numbers:
-            values, labels = values.cast(pa.float64(), safe=False), labels.cast(pa.float64(), safe=False)
+        elif own in numeric:
+            # Zero is added to make one of the two zeros that floats have.
+            values, labels = (pc.add(numbers.cast(pa.float64(), safe=False), 0.0) for numbers in (values, labels))
         else:
             labels = labels.cast(values.type)
         found: npt.NDArray[Any] = pc.index_in(values, labels).fill_null(-1).to_numpy(zero_copy_only=False)
@@ -188,7 +190,7 @@ def listed(name: str, values: object) -> tuple[Any, ...]:
         said = " and ".join(sorted({str: "text", bool: "booleans"}.get(kind, "numbers") for kind in kinds))
         raise SchemaError(f"{name} mixes {said}; {_QUOTE}")
     if len(set(items)) < len(items):
-        twice = next(item for i, item in enumerate(items) if item in items[:i])
+        twice = next(item for item, times in Counter(items).items() if times > 1)
         raise SchemaError(f"{name} lists {twice!r} twice; list each once")
     return items
 
@@ -198,6 +200,8 @@ def _check_value(name: str, item: object) -> None:
         raise SchemaError(f"{name} lists a missing value; write `missing: true` instead (or quote the text)")
     if type(item) not in (str, int, float, bool):
         raise SchemaError(f"{name} must be texts, numbers or booleans, not a {type(item).__name__}; {_QUOTE}")
+    if isinstance(item, str) and not is_unicode(item):
+        raise SchemaError(f"{name} must be Unicode, not {item!r}")
     if isinstance(item, float) and not math.isfinite(item):
         raise SchemaError(f"{name} must be finite numbers, not {item!r}; write `missing: true` for NaN")
     if type(item) is int and not -(2**63) <= item < 2**63:
@@ -211,7 +215,8 @@ def labelled(codes: Codes, absent: Mask | None, labels: tuple[Any, ...], dtype: 
     try:
         if dtype is not None and pa.types.is_dictionary(dtype):
             wide = pa.int32() if len(labels) > np.iinfo(dtype.index_type.to_pandas_dtype()).max else dtype.index_type
-            return pa.DictionaryArray.from_arrays(indices.cast(wide), own.cast(dtype.value_type), ordered=dtype.ordered)
+            listed = own if pa.types.is_null(dtype.value_type) else own.cast(dtype.value_type)
+            return pa.DictionaryArray.from_arrays(indices.cast(wide), listed, ordered=dtype.ordered)
         if dtype is not None and not pa.types.is_null(dtype):
             own = own.cast(dtype)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -31,6 +31,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a clock on the wall
 _UTC_EPOCH = _EPOCH.replace(tzinfo=dt.timezone.utc)
 _MICROSECOND = dt.timedelta(microseconds=1)
+_DAY = 86_400 * 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +131,7 @@ class Date(_Dated):
     ) -> pa.Array:
         drawn = rng.integers(self.edges[codes], self.edges[1:][codes])
         days = pa.array(drawn.astype(np.int32), mask=absent).cast(pa.date32())
-        return _of_type(days, dtype)
+        return _of_type(days, _holding(dtype, self.edges * _DAY))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +190,8 @@ class DateTime(_Dated):
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         values = _parsed(values, pa.timestamp("us", None if self.timezone is None else "UTC"), report)
         if pa.types.is_date(values.type) and self.timezone is None:
+            if (self.edges[:-1] % _DAY).any():
+                report("holds dates, but its bins begin at other times than midnight", "declare it as `date`")
             values = values.cast(pa.timestamp("s"))
         if not pa.types.is_timestamp(values.type):
             return _no_time(values, report, "datetimes")
@@ -205,6 +208,7 @@ class DateTime(_Dated):
     def _values(
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
     ) -> pa.Array:
+        dtype = _holding(dtype, self.edges)
         unit = dtype.unit if dtype is not None and pa.types.is_timestamp(dtype) else "us"
         edges = _in_unit(self.edges, unit)
         low, end = edges[codes], edges[1:][codes]
@@ -302,6 +306,15 @@ def _in_unit(edges: npt.NDArray[np.int64], unit: str) -> npt.NDArray[np.int64]:
         return np.clip(edges, -limit, limit) * 1000
     per_tick = 10**6 // _PER_SECOND[unit]
     return -(-edges // per_tick)
+
+
+def _holding(dtype: pa.DataType | None, edges: npt.NDArray[np.int64]) -> pa.DataType | None:
+    """Return a type, in microseconds where nanoseconds do not reach as far as the bins, which are in microseconds."""
+    if dtype is None or max(-int(edges[0]), int(edges[-1])) <= (2**63 - 1) // 1000:
+        return dtype
+    if pa.types.is_dictionary(dtype):
+        return pa.dictionary(dtype.index_type, _holding(dtype.value_type, edges), dtype.ordered)
+    return pa.timestamp("us", dtype.tz) if pa.types.is_timestamp(dtype) and dtype.unit == "ns" else dtype
 
 
 def _parsed(values: pa.Array, dtype: pa.DataType, report: Report) -> pa.Array:

@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, cast
@@ -252,15 +253,20 @@ class Number(Column):
         raw = _numbers(values, absent, self.low, report, fix)
         # A bound as the table would hold it: 0.1 of 32 bits is above that of 64.
         with np.errstate(over="ignore"):
-            low, high = (raw.dtype.type(b) if raw.dtype.kind == "f" else b for b in (self.low, self.high))
+            low, high = (float(raw.dtype.type(b)) if raw.dtype.kind == "f" else b for b in (self.low, self.high))
+        low, high = (held if math.isfinite(held) else b for held, b in ((low, self.low), (high, self.high)))
         _check_bounds(raw, low, high, self.outside, report)
         return np.searchsorted(self.edges[1:-1], raw.astype(np.float64, copy=False), side="right")
 
     def _values(
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
     ) -> pa.Array:
-        if dtype is not None and pa.types.is_integer(dtype):
+        if dtype is not None and pa.types.is_integer(dtype) and self._has_integers():
             return self._whole_values(codes, absent, dtype, rng)
+        if dtype is not None and pa.types.is_decimal(dtype):
+            units = self._units(dtype)
+            if units is not None:
+                return _decimals(_between(units[0], codes, rng), units[1], absent, dtype)
         low, high = self.edges[:-1][codes], self.edges[1:][codes]
         drawn = low + rng.random(len(codes)) * (high - low)
         last = codes == self.size - 1
@@ -270,21 +276,30 @@ class Number(Column):
         least, most = _inside(low, wanted, up=True), _inside(high, wanted, up=False)
         most = np.where((most.astype(np.float64) >= high) & ~last, np.nextafter(most, wanted(-np.inf)), most)
         made = np.clip(drawn.astype(wanted), least, np.maximum(least, most))
-        array = pa.array(made, mask=absent)
-        if dtype is not None and pa.types.is_decimal(dtype):
-            return _decimals(array, dtype)
-        return array
+        return pa.array(made, mask=absent)
+
+    def _has_integers(self) -> bool:
+        return math.ceil(self.low) <= math.floor(self.high) and max(-self.low, self.high) <= 2**62
 
     def _whole_values(
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType, rng: np.random.Generator
     ) -> pa.Array:
         """Return integers, for a table whose numbers are: inside the bin where it has any, else inside the bounds."""
-        floor, ceiling = max(math.ceil(self.low), -(2**62)), min(math.floor(self.high), 2**62)
-        edges = np.clip(np.ceil(self.edges), floor, ceiling + 1).astype(np.int64)
-        edges[-1] = max(ceiling + 1, edges[-2])
-        least, end = edges[:-1][codes], edges[1:][codes]
-        drawn = rng.integers(least, np.maximum(end, least + 1))
-        return _typed_integers(np.clip(drawn, floor, max(floor, ceiling)), absent, dtype, floor, ceiling)
+        floor, ceiling = math.ceil(self.low), math.floor(self.high)
+        edges = np.append(np.ceil(self.edges[:-1]).astype(np.int64), ceiling + 1)
+        return _typed_integers(_between(edges, codes, rng), absent, dtype, floor, ceiling)
+
+    def _units(self, dtype: pa.DataType) -> tuple[npt.NDArray[np.int64], int] | None:
+        """Return the edges for a type of decimals, in units of so many digits; None if it can not hold the bounds."""
+        most = Fraction(max(-self.low, self.high))
+        if dtype.scale < 0 or most >= 10 ** (dtype.precision - dtype.scale):
+            return None
+        # Floats hold no more than 53 bits: further digits are zeros.
+        scale = next((s for s in range(min(dtype.scale, 22), -1, -1) if most * 10**s < 2**52), None)
+        if scale is None:
+            return None
+        edges = _first_units(np.append(self.edges[:-1], np.nextafter(self.high, np.inf)), scale)
+        return (edges, scale) if edges[0] < edges[-1] else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,9 +384,12 @@ def check_outside(outside: object) -> None:
 def _real(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise SchemaError(f"{name} must be a number, not {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
     if not math.isfinite(number):
-        raise SchemaError(f"{name} must be finite, not {number}")
+        raise SchemaError(f"{name} must be finite and fit a float, not {number}")
     return number
 
 
@@ -406,7 +424,8 @@ def _numbers(values: pa.Array, absent: Mask | None, fill: float, report: Report,
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_decimal(values.type):
-        values = values.cast(pa.float64())
+        # By way of text, for Arrow's own way is off by a bit where there are many digits.
+        values = values.cast(pa.string()).cast(pa.float64())
     if absent is None:
         return np.asarray(values.to_numpy(zero_copy_only=False))
     if kind == "integers":
@@ -417,7 +436,7 @@ def _numbers(values: pa.Array, absent: Mask | None, fill: float, report: Report,
 
 
 def _check_bounds(raw: npt.NDArray[Any], low: float, high: float, outside: str, report: Report) -> None:
-    if outside == "refuse" and raw.size and (raw.min() < low or raw.max() > high):
+    if outside == "refuse" and raw.size and (raw.min().item() < low or raw.max().item() > high):
         report("has a number outside its bounds", "widen `min` and `max`, or write `outside: clamp`")
 
 
@@ -431,20 +450,36 @@ def _typed_integers(
             return pa.array(drawn.astype(dtype.to_pandas_dtype(), copy=False), mask=absent)
     array = pa.array(drawn.astype(np.int64, copy=False), mask=absent)
     if dtype is not None and pa.types.is_floating(dtype):
-        return array.cast(dtype, safe=False)
+        exact = max(-low, high) <= 2 ** (np.finfo(dtype.to_pandas_dtype()).nmant + 1)
+        return array.cast(dtype if exact else pa.float64(), safe=False)
     if dtype is not None and pa.types.is_dictionary(dtype) and pa.types.is_integer(dtype.value_type):
         return _typed_integers(drawn, absent, dtype.value_type, low, high).dictionary_encode()
-    if dtype is not None and pa.types.is_decimal(dtype):
-        return _decimals(array, dtype)
-    return array
-
-
-def _decimals(array: pa.Array, dtype: pa.DataType) -> pa.Array:
-    try:
-        wide = array.cast(pa.decimal128(38, dtype.scale)) if pa.types.is_integer(array.type) else array
-        return wide.cast(dtype, safe=False)
-    except pa.ArrowInvalid:
+    if dtype is None or not pa.types.is_decimal(dtype) or dtype.scale < 0:
         return array
+    fits = max(-low, high) < 10 ** (dtype.precision - dtype.scale)
+    return _decimals(drawn.astype(np.int64, copy=False), 0, absent, dtype) if fits else array
+
+
+def _between(edges: npt.NDArray[np.int64], codes: Codes, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return integers from an edge to before the next; where there are none, the nearest that the edges enclose."""
+    least, end = edges[:-1][codes], edges[1:][codes]
+    return np.clip(rng.integers(least, np.maximum(end, least + 1)), edges[0], edges[-1] - 1)
+
+
+def _first_units(edges: npt.NDArray[np.float64], scale: int) -> npt.NDArray[np.int64]:
+    """Return the first decimal that, as a float, is not below each edge, in units of its last digit."""
+    units = np.rint(edges * 10.0**scale).astype(np.int64) - 1
+    for _ in range(2):
+        units += units / 10.0**scale < edges
+    return units
+
+
+def _decimals(units: npt.NDArray[np.int64], scale: int, absent: Mask | None, dtype: pa.DataType) -> pa.Array:
+    """Return integers, in units of the last of `scale` digits after the point, as decimals of a type."""
+    words = np.stack([units, units >> 63], axis=1)  # two's complement of 128 bits
+    valid = None if absent is None else pa.array(~absent).buffers()[1]
+    made = pa.Array.from_buffers(pa.decimal128(38, scale), len(units), [valid, pa.py_buffer(words)])
+    return made.cast(dtype)
 
 
 def _inside(edges: npt.NDArray[Any], wanted: Any, *, up: bool) -> npt.NDArray[Any]:  # noqa: ANN401 - a float type

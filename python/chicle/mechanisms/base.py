@@ -100,7 +100,7 @@ class Mechanism(ABC):
             )
         records, form = declared.read(source)
         release = self._fit(records, declared, budget.rho, ledger, form.kind)
-        release = replace(release, form=form, notes=(*release.notes, declared.promise))
+        release = replace(release, form=form, notes=(*release.notes, declared.promise(source)))
         release.prepare()
         self.release_ = release
         return self
