@@ -21,6 +21,7 @@ __all__ = [
     "discrete_laplace",
     "draw",
     "indif",
+    "pack",
     "rounded_gaussian",
 ]
 
