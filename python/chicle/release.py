@@ -103,9 +103,8 @@ class Release:
     ledger: Ledger
     mechanism: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    kind: str = "records"
     notes: tuple[str, ...] = ()
-    form: Form | None = field(default=None, repr=False)
+    form: Form = field(default=Form("records"), repr=False)
 
     @property
     def total(self) -> int:
@@ -144,17 +143,17 @@ class Release:
 
         records = self._generator.records(rows, seed, note=note, threads=threads)
         rng = np.random.default_rng(None if seed is None else [seed, _DECODE])
-        return self.schema.decode(records, self.form or Form(self.kind), rng=rng)
+        return self.schema.decode(records, self.form, rng=rng)
 
     def save(self, path: str | Path) -> None:
         """Write the release to one file, for `chicle.load`: JSON and plain arrays in a zip, nothing private.
 
         The ledger in the file is a record of what was spent; go on spending on one of the two only.
         """
-        form = self.form or Form(self.kind)
-        write_artefact(
-            path, Contents(self.schema, self.measurements, self.ledger, self.mechanism, self.options, self.notes, form)
+        told = Contents(
+            self.schema, self.measurements, self.ledger, self.mechanism, self.options, self.notes, self.form
         )
+        write_artefact(path, told)
 
     def prepare(self) -> None:
         """Build what makes the records now, and not when the first sample is asked for."""
@@ -204,7 +203,6 @@ def load(path: str | Path) -> Release:
         told.ledger,
         told.mechanism,
         told.options,
-        kind=told.form.kind,
         notes=told.notes,
         form=told.form,
     )

@@ -369,11 +369,6 @@ class Schema:
         return column.decode(records[name], dtype, rng)
 
 
-def as_table(records: Records, kind: str) -> Any:  # noqa: ANN401
-    """Return records as a table of some kind, codes as they are."""
-    return records if kind == "records" else Form(kind).frame({name: pa.array(records[name]) for name in records})
-
-
 def _form(source: Any) -> Form:  # noqa: ANN401
     return Form.of(source, arrow_columns(source))
 

@@ -99,7 +99,7 @@ class Mechanism(ABC):
                 "give both the same accounting"
             )
         records, form = declared.read(source)
-        release = self._fit(records, declared, budget.rho, ledger, form.kind)
+        release = self._fit(records, declared, budget.rho, ledger)
         release = replace(release, form=form, notes=(*release.notes, declared.promise(source)))
         release.prepare()
         self.release_ = release
@@ -134,7 +134,7 @@ class Mechanism(ABC):
     def _plan(self, schema: Schema, budget: Budget) -> Plan: ...
 
     @abstractmethod
-    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger, kind: str) -> Release: ...
+    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release: ...
 
 
 def as_schema(schema: Schema | Mapping[str, int]) -> Schema:

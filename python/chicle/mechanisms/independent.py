@@ -50,13 +50,13 @@ class Independent(Mechanism):
         ]
         return Plan("Independent", budget, steps)
 
-    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger, kind: str) -> Release:
+    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release:
         k = schema.max_records_per_person
         sigmas = [calibrate(rho * share, l2_sensitivity=k) for share in self._shares(schema)]
         cliques = [(name,) for name in schema.domain]
         measurements = measure(records, cliques, sigmas, ledger, threads=self.threads)
 
-        return Release(schema, tuple(measurements), ledger, "Independent", kind=kind)
+        return Release(schema, tuple(measurements), ledger, "Independent")
 
     def _shares(self, schema: Schema) -> list[float]:
         return [float(share) for share in budget_shares([(name,) for name in schema.domain], schema.domain)]

@@ -23,7 +23,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from chicle._checks import integer
 from chicle.compress import Compression, compress, over_compressed, over_original
@@ -52,8 +51,6 @@ from chicle.select.sets import ChosenSet, Packing, as_cliques, choose_sets
 from chicle.select.share import one_way_share
 
 __all__ = ["Prism", "PrismOptions"]
-
-Floats = npt.NDArray[np.float64]
 
 # Where the 1-ways are wrong by more than this share of the records, pairs measured with the rest of the budget do not
 # make up for what it would do for the 1-ways: on five tables the errors of both cross between .09 and .15.
@@ -201,7 +198,7 @@ class Prism(Mechanism):
             raise ParameterError(f"options must be PrismOptions, not a {type(self.options).__name__}")
         return self.options
 
-    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger, kind: str) -> Release:
+    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release:
         options = self._options()
         domain, k = schema.domain, schema.max_records_per_person
         counting = rho * options.counting
@@ -217,7 +214,7 @@ class Prism(Mechanism):
             again = self._again(records, one_ways, parts, rest, ledger)
             notes: tuple[str, ...] = ("the 1-ways are too noisy for pairs to tell more: attributes are independent",)
             measured = (size, *one_ways, *again)
-            return Release(schema, measured, ledger, "Prism", asdict(options), kind, notes)
+            return Release(schema, measured, ledger, "Prism", asdict(options), notes)
         compression = compress(one_ways, domain, theta=options.theta, ordinal=schema.ordinal, vanish=False)
         coded = compression.encode(records)
         resolutions = [
@@ -260,13 +257,13 @@ class Prism(Mechanism):
             again = self._again(records, one_ways, parts, rest, ledger)
             notes = ("no pair of attributes stands out: attributes are independent",) if len(domain) > 1 else ()
             measured = (size, *one_ways, *again)
-            return Release(schema, measured, ledger, "Prism", asdict(options), kind, notes)
+            return Release(schema, measured, ledger, "Prism", asdict(options), notes)
         cliques, coarsening = as_cliques(sets, compression.domain, resolutions)
         asked = sum(chosen.precision for chosen in sets)
         sigmas = [parts.sigma(parts.tables * chosen.precision / asked) for chosen in sets]
         tables = measure(coded, cliques, sigmas, ledger, coarsening=coarsening, threads=self.threads)
         released = [over_original(table, compression) for table in tables]
-        return Release(schema, (size, *one_ways, *released), ledger, "Prism", asdict(options), kind)
+        return Release(schema, (size, *one_ways, *released), ledger, "Prism", asdict(options))
 
     def _again(
         self, records: Records, one_ways: Sequence[Measurement], parts: _Parts, rho: float, ledger: Ledger

@@ -134,7 +134,7 @@ class PrivSyn(Mechanism):
                 steps.append(Step(release="marginal", of=" x ".join(clique), rho=third * share))
         return Plan(f"PrivSyn ({self.generator})", budget, steps)
 
-    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger, kind: str) -> Release:
+    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release:
         options = self._generation()
         first, second, third = self._parts(rho, schema.domain)
         domain, k = schema.domain, schema.max_records_per_person
@@ -151,7 +151,7 @@ class PrivSyn(Mechanism):
         sigmas = [calibrate(third * share, l2_sensitivity=k) for share in shares]
         measured = measure(coded, cliques, sigmas, ledger, threads=self.threads)
         released = [over_original(table, compression) for table in measured]
-        return Release(schema, (*one_ways, *released), ledger, "PrivSyn", options, kind)
+        return Release(schema, (*one_ways, *released), ledger, "PrivSyn", options)
 
     def _select(
         self, records: Records, one_ways: Sequence[Measurement], ledger: Ledger, second: float, third: float
