@@ -16,8 +16,10 @@ import pytest
 import yaml
 
 import chicle
-from chicle import Ledger, Schema, cli, demo
-from chicle.cli import main
+from chicle import Ledger, Schema, demo
+from chicle.cli import main, output
+from chicle.cli import synth as synth_command
+from chicle.cli.entry import parser
 from chicle.mechanisms.base import Mechanism
 from chicle.table_files import read_table
 from tests.unit.test_real_data import adult_schema
@@ -233,8 +235,8 @@ def test_what_was_paid_for_is_kept_if_the_table_can_not_be_written(
 ) -> None:
     (here / "o.csv").write_text("old", encoding="utf-8")
     with monkeypatch.context() as patch:
-        patch.setattr(cli, "_rehearse", lambda *_: None)
-        patch.setattr(cli, "write_table", _full)
+        patch.setattr(synth_command, "rehearse", lambda *_: None)
+        patch.setattr(output, "write_table", _full)
         assert synth("-o", "o.csv", "--force") == 2
         rescue, error = capsys.readouterr().err.splitlines()
         assert "o.csv can not be written: No space left on device" in error
@@ -251,7 +253,7 @@ def test_what_was_paid_for_is_kept_if_the_table_can_not_be_written(
 def test_a_full_disk_is_found_out_before_budget_is_spent(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, "write_table", _full)
+    monkeypatch.setattr(output, "write_table", _full)
     assert "No space left on device" in refused(capsys, [*SYNTH, "-o", "o.csv", *BUDGET])
     assert {path.name for path in here.iterdir()} == {"census.parquet", "census.yaml"}
 
@@ -319,7 +321,7 @@ def test_help_teaches_by_examples_that_parse(command: list[str], capsys: pytest.
     examples = [line.split("#")[0].split() for line in text.splitlines() if line.startswith("  chicle ")]
     assert [example for example in examples if example[1 : 1 + len(command)] == command]
     for example in examples:
-        parsed: Any = cli._parser().parse_args(example[1:])
+        parsed: Any = parser().parse_args(example[1:])
         assert callable(parsed.run)
 
 

@@ -1,0 +1,86 @@
+"""Arguments that several commands share, and the checks of them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from chicle._checks import integer, threads_or_all
+from chicle.generate.start import check_seed
+from chicle.mechanisms import Independent, Prism, PrivSyn
+from chicle.mechanisms.base import Mechanism
+
+__all__ = [
+    "Parser",
+    "add_budget",
+    "add_draw",
+    "add_output",
+    "check_draw",
+    "command",
+    "mechanism",
+    "subcommands",
+]
+
+_MECHANISMS: dict[str, type[Mechanism]] = {"prism": Prism, "privsyn": PrivSyn, "independent": Independent}
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with errors of one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where to read on."""
+        self.exit(2, f"{self.prog}: error: {message}; see `{self.prog} --help`\n")
+
+
+def command(commands: Any, name: str, what: str, epilog: str) -> Parser:  # noqa: ANN401 - argparse hides its type
+    """Add a command, or make the parser of all of them if `commands` is None."""
+    told: dict[str, Any] = {
+        "description": what[0].upper() + what[1:].rstrip(".") + ".",
+        "epilog": epilog,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
+    made: Parser = Parser(prog=name, **told) if commands is None else commands.add_parser(name, help=what, **told)
+    return made
+
+
+def subcommands(parser: Parser) -> Any:  # noqa: ANN401 - argparse hides its type
+    """Let a parser have commands, one of which must be given."""
+    return parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+
+
+def add_output(parser: Parser, what: str) -> None:
+    """Add where the result goes."""
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help=what)
+    parser.add_argument("--force", action="store_true", help="replace what is there already")
+
+
+def add_budget(parser: Parser) -> None:
+    """Add what makes a mechanism."""
+    parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget; 1 is a common choice")
+    parser.add_argument("--delta", type=float, required=True, help="well below 1 / number of people, such as 1e-9")
+    parser.add_argument("--mechanism", choices=_MECHANISMS, default="prism", help="how; prism by default")
+
+
+def mechanism(arguments: argparse.Namespace) -> Mechanism:
+    """Return the mechanism that was asked for, or refuse a budget that is none."""
+    make = _MECHANISMS[arguments.mechanism]
+    threads = threads_or_all(getattr(arguments, "threads", None))
+    synth = make(epsilon=arguments.epsilon, delta=arguments.delta, threads=threads)
+    _ = synth.budget
+    return synth
+
+
+def add_draw(parser: Parser) -> None:
+    """Add what governs the draw of a table."""
+    parser.add_argument("-n", type=int, help="how many rows; by default the private estimate of the table's own number")
+    parser.add_argument("--seed", type=int, help="fixes the draw, never the noise")
+    parser.add_argument("--threads", type=int, help="how many threads to use; all there are by default")
+    parser.add_argument("--quiet", action="store_true", help="print errors and warnings only")
+
+
+def check_draw(arguments: argparse.Namespace) -> None:
+    """Refuse now what `sample` would refuse later."""
+    if arguments.n is not None:
+        integer("-n", arguments.n, 0)
+    check_seed(arguments.seed)
+    threads_or_all(arguments.threads)

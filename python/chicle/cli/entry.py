@@ -1,0 +1,95 @@
+"""One command, run: parse, do, and say what went wrong in one line.
+
+A command is a file of this package: `add` tells its parameters and teaches it by an example, beside what it runs.
+argparse rather than a library of decorators: it comes with Python, and its errors and help are ours to word. Errors are
+one line on stderr and exit code 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from chicle._core import __version__
+from chicle.cli import demo, plan, sample, schema, synth
+from chicle.cli.arguments import Parser, command, subcommands
+from chicle.cli.terminal import clear, warn
+from chicle.errors import ChicleError
+
+__all__ = ["main", "parser"]
+
+_COMMANDS = (demo, schema, plan, synth, sample)
+
+_WAY = """\
+From your own table to a synthetic one:
+  chicle schema draft people.csv -o people.yaml   # a first schema, read from the data
+  edit people.yaml                                # replace what only the data told; set `reviewed: true`
+  chicle schema check people.csv people.yaml      # does the table fit?
+  chicle plan people.yaml --epsilon 1 --delta 1e-9
+  chicle synth people.csv -s people.yaml -o synthetic.csv --epsilon 1 --delta 1e-9 --release people.chicle
+  chicle sample people.chicle -o more.csv -n 1000000
+
+Tables are CSV (also .csv.gz), Parquet (.parquet) or Arrow (.arrow, .feather), by the ending of their name.
+`chicle COMMAND --help` explains each command with an example.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code: 0, 1 where a check found something, 2 for errors.
+
+    Parameters
+    ----------
+    argv
+        The arguments; those of the process by default.
+    """
+    try:
+        arguments = parser().parse_args(argv)
+    except SystemExit as stop:  # --help, --version, and what argparse refuses
+        return int(stop.code or 0)
+    run: Callable[[argparse.Namespace], int] = arguments.run
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("always", RuntimeWarning)
+            warnings.showwarning = _show_warning
+            return run(arguments)
+    except BrokenPipeError:  # `chicle plan ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        if os.environ.get("CHICLE_TRACEBACK"):
+            raise
+        clear()
+        warn(f"error: {_explained(error)}")
+        return 130 if isinstance(error, KeyboardInterrupt) else 2
+
+
+def parser() -> Parser:
+    """Return the parser of all commands."""
+    made = command(None, "chicle", "Differentially private synthetic tables.", _WAY)
+    made.add_argument("--version", action="version", version=f"chicle {__version__}")
+    commands = subcommands(made)
+    for one in _COMMANDS:
+        one.add(commands)
+    return made
+
+
+def _explained(error: BaseException) -> str:
+    """Return an error in words that quote nothing private."""
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped"
+    if isinstance(error, ChicleError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this table; leave columns out or make their bins coarser"
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return f"an unforeseen {type(error).__name__}; run again with CHICLE_TRACEBACK=1 to see where, and report it"
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:  # noqa: ANN401 - as `warnings` calls it
+    warn(f"warning: {message}")

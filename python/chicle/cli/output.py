@@ -1,0 +1,68 @@
+"""Files that commands write: probed before anything is spent, whole or not there."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from chicle._write import replacing, trying
+from chicle.cli.terminal import Progress
+from chicle.errors import ArtefactError, ParameterError
+from chicle.frames import Form, arrow_columns
+from chicle.records import Records
+from chicle.release import Release
+from chicle.schema import Schema
+from chicle.table_files import write_table
+
+__all__ = ["check_output", "rehearse", "write_sample"]
+
+
+def check_output(path: str, force: bool, inputs: Sequence[str]) -> None:
+    """Find out now whether a file can be written, and refuse to replace what is there unless told to."""
+    place = Path(path)
+    if place.resolve() in {Path(given).resolve() for given in inputs}:
+        raise ParameterError(f"{path} is an input of this command and would be lost; write to another file")
+    if place.is_dir():
+        raise ParameterError(f"{path} is a folder; name a file in it")
+    if place.exists() and not force:
+        raise ParameterError(f"{path} is there already; give --force to replace it, or another name")
+    try:
+        with trying(path) as beside:
+            beside.touch()
+    except OSError as error:
+        raise ParameterError(f"{path} can not be written: {error.strerror}; choose another folder") from None
+
+
+def write_sample(release: Release, arguments: argparse.Namespace, progress: Progress) -> int:
+    """Draw a table, write it, and return how many rows it has."""
+    progress.say("making records")
+    types = {} if release.form is None else release.form.types
+    table: pa.Table = replace(release, form=Form("pyarrow", types)).sample(
+        arguments.n, arguments.seed, threads=arguments.threads, progress=progress.note
+    )
+    progress.say("writing")
+    with replacing(arguments.output) as beside:
+        _write(table, beside, arguments.output)
+    progress.end()
+    return len(table)
+
+
+def rehearse(schema: Schema, table: pa.Table, output: str) -> None:
+    """Write a table of the same types without any row: what its format can not hold is found out before the fit."""
+    none = Records({name: np.empty(0, dtype=np.uint8) for name in schema.domain}, schema.domain)
+    form = Form("pyarrow", Form.of(table, arrow_columns(table)).types)
+    with trying(output) as beside:
+        _write(schema.decode(none, form), beside, output)
+
+
+def _write(table: pa.Table, beside: Path, output: str) -> None:
+    try:
+        write_table(table, beside)
+    except (OSError, pa.ArrowException) as error:
+        why = getattr(error, "strerror", None) or "a column has a type that this format can not hold; try .parquet"
+        raise ArtefactError(f"{output} can not be written: {why}") from None

@@ -1,0 +1,44 @@
+"""`chicle plan`: what will be released at what cost, before any data is seen."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from chicle.cli.arguments import add_budget, command, mechanism
+from chicle.cli.terminal import say
+from chicle.mechanisms import Prism
+from chicle.schema import Schema
+
+__all__ = ["add"]
+
+_HELP = """\
+Example:
+  chicle plan people.yaml --epsilon 1 --delta 1e-9 --records 50000
+
+Reads the schema alone. `sigma` is the standard deviation of the noise on each count.
+"""
+
+
+def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
+    """Add the command."""
+    made = command(commands, "plan", "say what will be released at what cost, before any data is seen", _HELP)
+    made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
+    add_budget(made)
+    made.add_argument(
+        "--records",
+        type=int,
+        default=100_000,
+        metavar="N",
+        help="about how many rows the table has (default 100000); prism splits its budget by it",
+    )
+    made.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    made.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    schema = Schema.load(arguments.schema)
+    synth = mechanism(arguments)
+    plan = synth.plan(schema, arguments.records) if isinstance(synth, Prism) else synth.plan(schema)
+    say(plan.to_json() if arguments.json else str(plan))
+    return 0

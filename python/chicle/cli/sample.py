@@ -1,0 +1,42 @@
+"""`chicle sample`: another table from a kept release, at no cost."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from chicle.cli.arguments import add_draw, add_output, check_draw, command
+from chicle.cli.output import check_output, write_sample
+from chicle.cli.terminal import Progress, say
+from chicle.release import load
+from chicle.table_files import check_ending
+
+__all__ = ["add"]
+
+_HELP = """\
+Example:
+  chicle sample people.chicle -o more.parquet -n 1000000 --seed 7
+
+A release holds no records, only what was paid for: draw from it as often as you like.
+"""
+
+
+def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
+    """Add the command."""
+    made = command(commands, "sample", "draw another table from a kept release, at no cost", _HELP)
+    made.add_argument("release", metavar="RELEASE", help="a file that `chicle synth --release` wrote")
+    add_output(made, "where the synthetic table goes")
+    add_draw(made)
+    made.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    progress = Progress(quiet=arguments.quiet)
+    check_ending(arguments.output)
+    check_output(arguments.output, arguments.force, inputs=[arguments.release])
+    check_draw(arguments)
+    release = load(arguments.release)
+    rows = write_sample(release, arguments, progress)
+    if not arguments.quiet:
+        say(f"Wrote {rows:,} synthetic rows to {arguments.output}.")
+    return 0

@@ -1,0 +1,71 @@
+"""`chicle schema`: draft a schema from a table, or check a table against one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from chicle._write import replacing
+from chicle.cli.arguments import add_output, command, subcommands
+from chicle.cli.output import check_output
+from chicle.cli.terminal import say, warn
+from chicle.draft import draft_schema
+from chicle.schema import Schema
+from chicle.table_files import read_table
+
+__all__ = ["add"]
+
+_HELP = """\
+Example:
+  chicle schema draft people.csv -o people.yaml
+  chicle schema check people.csv people.yaml
+"""
+_DRAFT_HELP = """\
+Example:
+  chicle schema draft people.csv -o people.yaml
+
+A column of the draft, and what becomes of it in the review:
+  age: {type: integer, min: 17, max: 90, outside: clamp}     # 17 and 90 were read from the data
+  age: {type: integer, min: 0, max: 120, outside: clamp}     # what anyone would say who has not seen it
+Then set `reviewed: true` at the top; `chicle synth` refuses a draft.
+"""
+_CHECK_HELP = """\
+Example:
+  chicle schema check people.csv people.yaml
+
+Exit code 0 if the table fits, 1 if it does not. Columns, rules and fixes are named, never a value or a count.
+"""
+
+
+def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
+    """Add both commands."""
+    both = subcommands(command(commands, "schema", "draft a schema, or check a table against one", _HELP))
+    made = command(both, "draft", "propose a schema for a table: NOT PRIVATE, to be reviewed", _DRAFT_HELP)
+    made.add_argument("data", metavar="DATA", help="the private table")
+    add_output(made, "where the schema goes: YAML, or JSON if it ends in .json")
+    made.set_defaults(run=_draft)
+    made = command(both, "check", "say what of a table does not fit a schema, without showing a value", _CHECK_HELP)
+    made.add_argument("data", metavar="DATA", help="the private table")
+    made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
+    made.set_defaults(run=_check)
+
+
+def _draft(arguments: argparse.Namespace) -> int:
+    check_output(arguments.output, arguments.force, inputs=[arguments.data])
+    schema = draft_schema(read_table(arguments.data))
+    with replacing(arguments.output) as beside:
+        schema.save(beside)
+    warn(
+        f"{arguments.output} is a DRAFT and NOT PRIVATE: it was read from the data. Review every line, replace what "
+        "only the data told by what is public knowledge, then set `reviewed: true`."
+    )
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    schema = Schema.load(arguments.schema)
+    check = schema.check(read_table(arguments.data, schema))
+    say(str(check))
+    if check.fits and not schema.reviewed:
+        warn("the schema is a draft that nobody has reviewed; `chicle synth` will refuse it until `reviewed: true`")
+    return 0 if check.fits else 1

@@ -1,0 +1,91 @@
+"""`chicle synth`: from a private table to a synthetic one.
+
+Whatever can go wrong is found out before budget is spent: outputs are probed, parameters and the schema are checked
+first. The release is written before the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from chicle.cli.arguments import add_budget, add_draw, add_output, check_draw, command, mechanism
+from chicle.cli.output import check_output, rehearse, write_sample
+from chicle.cli.terminal import Progress, say, warn
+from chicle.errors import ChicleError, ParameterError
+from chicle.release import Release
+from chicle.schema import Schema
+from chicle.table_files import check_ending, read_table
+
+__all__ = ["add"]
+
+_HELP = """\
+Example:
+  chicle synth people.csv -s people.yaml -o synthetic.csv --epsilon 1 --delta 1e-9 --release people.chicle
+
+Each run spends anew: two runs at epsilon 1 on one table add up. Keep the release and use `chicle sample` for more rows.
+"""
+
+
+def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
+    """Add the command."""
+    made = command(commands, "synth", "make a synthetic table, spending a privacy budget", _HELP)
+    made.add_argument("data", metavar="DATA", help="the private table")
+    made.add_argument("-s", "--schema", required=True, help="the reviewed schema, YAML or JSON")
+    add_output(made, "where the synthetic table goes")
+    add_budget(made)
+    made.add_argument(
+        "--release", metavar="FILE", help="also keep the release (noisy counts, no records), for `sample`"
+    )
+    add_draw(made)
+    made.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    progress = Progress(quiet=arguments.quiet)
+    check_ending(arguments.output)
+    outputs = [arguments.output, *([] if arguments.release is None else [arguments.release])]
+    for path in outputs:
+        check_output(path, arguments.force, inputs=[arguments.data, arguments.schema])
+    if len({Path(path).resolve() for path in outputs}) < len(outputs):
+        raise ParameterError(f"{arguments.output} is named for the table and for the release; give them two names")
+    check_draw(arguments)
+    synth = mechanism(arguments)
+    schema = Schema.load(arguments.schema)
+    schema.check_reviewed()
+    synth.plan(schema)
+    progress.say("reading the table")
+    table = read_table(arguments.data, schema)
+    rehearse(schema, table, arguments.output)
+    progress.say("selecting and measuring marginals")
+    release = synth.fit(table, schema).release_
+    del table
+    if arguments.release is not None:
+        release.save(arguments.release)
+    try:
+        rows = write_sample(release, arguments, progress)
+    except BaseException:
+        progress.end()
+        if arguments.release is None:
+            _rescue(release)
+        raise
+    if not arguments.quiet:
+        lines = repr(release.ledger).splitlines()
+        spent = [line for line in lines[-2:] if line.startswith(("spent", "NOT PRIVATE"))]
+        say("\n".join([f"Wrote {rows:,} synthetic rows to {arguments.output}.", *release.notes, *spent]))
+    return 0
+
+
+def _rescue(release: Release) -> None:
+    """Keep what was paid for when the table could not be written."""
+    for folder in (".", tempfile.gettempdir()):
+        path = Path(folder, f"rescued-{os.getpid()}.chicle")
+        try:
+            release.save(path)
+        except ChicleError:
+            continue
+        warn(f"the budget is spent; the release was kept in {path}: go on with `chicle sample {path} -o OUT`")
+        return
