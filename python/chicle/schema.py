@@ -6,7 +6,7 @@ of table that the source was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,9 +22,9 @@ from chicle.columns.declare import unknown
 from chicle.domain import Domain
 from chicle.errors import DomainError, SchemaError
 from chicle.files import read_declaration, write_declaration
-from chicle.frames import Form, arrow_columns, table_kind
-from chicle.people import first_rows
-from chicle.records import Records
+from chicle.frames import Form, arrow_columns
+from chicle.records import Codes, Records
+from chicle.sources.source import Source
 
 __all__ = ["Schema"]
 
@@ -184,6 +184,18 @@ class Schema:
         return self._person
 
     @property
+    def dropped(self) -> list[str]:
+        """The columns of which nothing is needed, so that nothing in them can fail."""
+        return [name for name, column in self._columns.items() if isinstance(column, Drop) and name != self._person]
+
+    @property
+    def coded(self) -> bool:
+        """Whether a table of this schema holds codes and nothing else, as `Records` do."""
+        return self._person is None and all(
+            type(column) is Coded and not column.missing for column in self._columns.values()
+        )
+
+    @property
     def reviewed(self) -> bool:
         """Whether a person vouches that all this is public."""
         return self._reviewed
@@ -206,21 +218,33 @@ class Schema:
 
     def read(self, source: Any) -> tuple[Records, Form]:  # noqa: ANN401
         """Return a source as records, and the form in which `decode` should give such a table back."""
-        if isinstance(source, Records):
-            return self._adopt(source), Form("records")
-        if self._person is None and all(
-            type(column) is Coded and not column.missing for column in self._columns.values()
-        ):
-            records = Records(source, self._domain, max_records_per_person=self._max_records_per_person)
-            return records, Form("records") if table_kind(source) == "records" else _form(source)
-        table = arrow_columns(source, self._dropped())
-        for problem in self.misfits(table):
-            raise SchemaError(problem)
-        form = Form.of(source, table)
-        if self._person is not None:
-            table = self._first_of_each(self._person, table)
-        codes = {name: self._columns[name].encode(table[name], refuse(name)) for name in self._domain}
-        return Records(codes, self._domain, max_records_per_person=self._max_records_per_person), form
+        opened = Source(source, self)
+        return opened.records(self), opened.form
+
+    def needed(self, attributes: Iterable[str] | None = None) -> list[str]:
+        """Return the columns of a table that the codes of attributes, by default of all, are made of."""
+        return list(self._domain if attributes is None else attributes)
+
+    def codes(
+        self, columns: Mapping[str, pa.ChunkedArray], attributes: Iterable[str] | None = None
+    ) -> dict[str, Codes]:
+        """Return the codes of attributes, by default of all, in a batch that has the columns which they need."""
+        names = self._domain if attributes is None else attributes
+        return {name: self._columns[name].encode(columns[name], refuse(name)) for name in names}
+
+    def adopt(self, source: Records) -> Records:
+        """Return records as those of a table of this schema, if they are over its domain."""
+        if source.domain != self._domain:
+            raise DomainError("the records have another domain than the schema: names, sizes or order differ")
+        if source.max_records_per_person > self._max_records_per_person:
+            raise SchemaError(
+                f"the records allow {source.max_records_per_person} rows a person, the schema "
+                f"{self._max_records_per_person}; declare the larger number in the schema"
+            )
+        if source.max_records_per_person == self._max_records_per_person:
+            return source
+        columns = {name: source[name] for name in source}
+        return Records(columns, self._domain, max_records_per_person=self._max_records_per_person)
 
     def decode(self, records: Records, form: Form | None = None, *, rng: np.random.Generator | None = None) -> Any:  # noqa: ANN401
         """Return records as a table.
@@ -261,10 +285,10 @@ class Schema:
           column 'age' has missing values; write `missing: true` to make missing a value of its own, or fill them first
           column 'age' has a number outside its bounds; widen `min` and `max`, or write `outside: clamp`
         """
-        return check_frame(self, arrow_columns(source, self._dropped()))
+        return check_frame(self, arrow_columns(source, self.dropped))
 
-    def misfits(self, table: Mapping[str, pa.ChunkedArray]) -> list[str]:
-        """Return which columns are declared but not there, or there but not declared."""
+    def misfits(self, table: Collection[str]) -> list[str]:
+        """Return which columns are declared but not in a table of these, or there but not declared."""
         needed = [*self._domain, *([] if self._person is None else [self._person])]
         absent = [
             f"column {name!r} is declared but not in the table; leave it out of the schema, or add it to the table"
@@ -331,29 +355,6 @@ class Schema:
                 except SchemaError as error:
                     raise SchemaError(f"column {name!r}: {error}") from None
 
-    def _adopt(self, source: Records) -> Records:
-        if source.domain != self._domain:
-            raise DomainError("the records have another domain than the schema: names, sizes or order differ")
-        if source.max_records_per_person > self._max_records_per_person:
-            raise SchemaError(
-                f"the records allow {source.max_records_per_person} rows a person, the schema "
-                f"{self._max_records_per_person}; declare the larger number in the schema"
-            )
-        if source.max_records_per_person == self._max_records_per_person:
-            return source
-        columns = {name: source[name] for name in source}
-        return Records(columns, self._domain, max_records_per_person=self._max_records_per_person)
-
-    def _first_of_each(self, person: str, table: Mapping[str, pa.ChunkedArray]) -> dict[str, pa.ChunkedArray]:
-        """Return the first rows of each person, in the order of the table: a rule that looks at nobody else's rows."""
-        kept = first_rows(person, table[person], self._max_records_per_person)
-        needed = {name: table[name] for name in self._domain}
-        return needed if kept is None else {name: values.filter(kept) for name, values in needed.items()}
-
-    def _dropped(self) -> list[str]:
-        """Return the columns of which nothing is needed, so that nothing in them can fail."""
-        return [name for name, column in self._columns.items() if isinstance(column, Drop) and name != self._person]
-
     def _made(self) -> list[str]:
         """Return the columns of a synthetic table."""
         names = [name for name, column in self._columns.items() if not isinstance(column, Drop)]
@@ -367,10 +368,6 @@ class Schema:
             source = column.determined_by
             return column.fill(self._columns[source], records[source], dtype)
         return column.decode(records[name], dtype, rng)
-
-
-def _form(source: Any) -> Form:  # noqa: ANN401
-    return Form.of(source, arrow_columns(source))
 
 
 def _name(name: object) -> str:

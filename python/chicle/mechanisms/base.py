@@ -18,6 +18,7 @@ from chicle.privacy.ledger import Ledger
 from chicle.records import Records
 from chicle.release import Release
 from chicle.schema import Schema
+from chicle.sources import Source
 
 __all__ = ["Mechanism", "as_schema"]
 
@@ -98,9 +99,9 @@ class Mechanism(ABC):
                 f"the ledger accounts in {ledger.budget.accounting!r}, the mechanism in {budget.accounting!r}; "
                 "give both the same accounting"
             )
-        records, form = declared.read(source)
-        release = self._fit(records, declared, budget.rho, ledger)
-        release = replace(release, form=form, notes=(*release.notes, declared.promise(source)))
+        opened = Source(source, declared)
+        release = self._fit(opened.records(declared), declared, budget.rho, ledger)
+        release = replace(release, form=opened.form, notes=(*release.notes, declared.promise(source)))
         release.prepare()
         self.release_ = release
         return self
