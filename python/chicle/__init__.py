@@ -17,6 +17,7 @@ from chicle.errors import (
     PrivacyError,
     SchemaError,
 )
+from chicle.evaluate import Evaluation, evaluate
 from chicle.generate import Descent, Gum, descend, gum, independent, mcf
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
@@ -38,6 +39,7 @@ __all__ = [
     "Descent",
     "Domain",
     "DomainError",
+    "Evaluation",
     "Gum",
     "Independent",
     "InfeasibleError",
@@ -60,6 +62,7 @@ __all__ = [
     "datasets",
     "descend",
     "draft_schema",
+    "evaluate",
     "gum",
     "independent",
     "load",

@@ -1,0 +1,58 @@
+"""The tables of an evaluation, as records over one domain."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from chicle.errors import ChicleError, ParameterError, SchemaError
+from chicle.mechanisms.base import as_schema
+from chicle.records import Records
+from chicle.release import Release
+from chicle.schema import Schema
+from chicle.table_files import read_table
+
+__all__ = ["read_both", "schema_of"]
+
+
+def schema_of(real: object, schema: object, release: Release | None) -> Schema:
+    """Return what the columns are: by the schema, a file of it, the release, or the records themselves."""
+    if isinstance(schema, (str, os.PathLike)):
+        return Schema.load(Path(schema))
+    if schema is not None:
+        return as_schema(schema)  # type: ignore[arg-type]  # it refuses what is none
+    if release is not None:
+        return release.schema
+    if isinstance(real, Records):
+        return Schema(real.domain, max_records_per_person=real.max_records_per_person)
+    raise SchemaError(
+        "a table needs a schema to be compared; give schema=, or the release that the table was made from"
+    )
+
+
+def read_both(real: Any, synthetic: Any, schema: Schema) -> tuple[Records, Records]:  # noqa: ANN401 - any table or path
+    """Return the real and the synthetic table as records over the schema's domain.
+
+    Parameters
+    ----------
+    real, synthetic
+        Records, a pandas, polars or pyarrow table, or the path of a file of one.
+    schema
+        What their columns are. Where it names a person column, only the rows that a fit would keep are compared.
+    """
+    return _read("real", real, schema), _read("synthetic", synthetic, schema)
+
+
+def _read(which: str, source: Any, schema: Schema) -> Records:  # noqa: ANN401
+    if isinstance(source, (str, os.PathLike)):
+        source = read_table(Path(source), schema)
+    try:
+        # Rows a person may have matter to the budget, not here.
+        fits = isinstance(source, Records) and source.domain == schema.domain
+        records = source if fits else schema.encode(source)
+    except ChicleError as error:
+        raise type(error)(f"the {which} table: {error}") from None
+    if not len(records):
+        raise ParameterError(f"the {which} table has no rows; there is nothing to compare")
+    return records
