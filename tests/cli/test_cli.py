@@ -116,6 +116,20 @@ def test_plan(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"{chicle.Prism(epsilon=1, delta=1e-9).plan(schema, 9)}\n"
 
 
+def test_a_plan_of_several_budgets(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = ["plan", "census.yaml", "--epsilon", "0.2,1,5", "--delta", "1e-9", "--records", "5000"]
+    assert main([*told, "--json"]) == 0
+    plans = json.loads(capsys.readouterr().out)
+    assert [plan["budget"]["epsilon"] for plan in plans] == [0.2, 1, 5]
+    errors = [[step["error"] for step in plan["steps"] if step["release"] == "1-way"] for plan in plans]
+    assert all(less > more for less, more in zip(errors[0], errors[2], strict=True))
+    assert main(told) == 0
+    text = capsys.readouterr().out
+    schema = Schema.load(here / "census.yaml")
+    assert text == f"{chicle.Prism(epsilon=1, delta=1e-9).sweep(schema, [0.2, 1, 5], 5_000)}\n"
+    assert [line.split()[0] for line in text.splitlines()[2:]] == ["0.2", "1", "5"]
+
+
 def test_schema_draft_and_check(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", "draft", "census.parquet", "-o", "draft.yaml"]) == 0
     said = capsys.readouterr()
@@ -189,6 +203,8 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "negative n": ([*SYNTH, "-o", "o.csv", *BUDGET, "-n", "-1"], "-n must be an integer of at least 0"),
     "negative seed": ([*SYNTH, "-o", "o.csv", *BUDGET, "--seed", "-1"], "seed must be"),
     "no threads": ([*SYNTH, "-o", "o.csv", *BUDGET, "--threads", "0"], "threads must be"),
+    "epsilons of no number": (["plan", "census.yaml", "--epsilon", "1,", "--delta", "1e-9"], "invalid float value"),
+    "one epsilon of 0": (["plan", "census.yaml", "--epsilon", "1,0", "--delta", "1e-9"], "epsilon must be"),
     "negative records": (["plan", "census.yaml", *BUDGET, "--records", "-1"], "n must be"),
     "another table": (["synth", "there.csv", "-s", "census.yaml", "-o", "o.csv", *BUDGET], "no column for attribute"),
     "no release": (["sample", "none.chicle", "-o", "o.csv"], "none.chicle can not be read: No such file"),

@@ -82,7 +82,7 @@ def test_the_plan_tells_the_truth(make: Make, census: Records) -> None:
     # Prism splits its budget by the number of records, which a fit asks privately.
     asks = isinstance(synth, chicle.Prism)
     schema = Schema(census.domain)
-    plan = synth.plan(schema, len(census)) if isinstance(synth, chicle.Prism) else synth.plan(schema)
+    plan = synth.plan(schema, len(census))
     assert sum(step.rho for step in plan.steps) == pytest.approx(plan.budget.rho)
     assert json.loads(plan.to_json())["budget"]["epsilon"] == 1
     assert "sigma" in str(plan)

@@ -54,20 +54,31 @@ def add_output(parser: Parser, what: str) -> None:
     parser.add_argument("--force", action="store_true", help="replace what is there already")
 
 
-def add_budget(parser: Parser) -> None:
-    """Add what makes a mechanism."""
-    parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget; 1 is a common choice")
+def add_budget(parser: Parser, *, several: bool = False) -> None:
+    """Add what makes a mechanism; with `several`, epsilon may be a list."""
+    what = "the privacy budget; 1 is a common choice"
+    if several:
+        parser.add_argument("--epsilon", type=_numbers, required=True, help=f"{what}; 0.2,1,5 compares three")
+    else:
+        parser.add_argument("--epsilon", type=float, required=True, help=what)
     parser.add_argument("--delta", type=float, required=True, help="well below 1 / number of people, such as 1e-9")
     parser.add_argument("--mechanism", choices=_MECHANISMS, default="prism", help="how; prism by default")
 
 
-def mechanism(arguments: argparse.Namespace) -> Mechanism:
+def mechanism(arguments: argparse.Namespace, epsilon: float) -> Mechanism:
     """Return the mechanism that was asked for, or refuse a budget that is none."""
     make = _MECHANISMS[arguments.mechanism]
     threads = threads_or_all(getattr(arguments, "threads", None))
-    synth = make(epsilon=arguments.epsilon, delta=arguments.delta, threads=threads)
+    synth = make(epsilon=epsilon, delta=arguments.delta, threads=threads)
     _ = synth.budget
     return synth
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"invalid float value: {text!r}") from None
 
 
 def add_draw(parser: Parser) -> None:

@@ -53,7 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if len({Path(path).resolve() for path in outputs}) < len(outputs):
         raise ParameterError(f"{arguments.output} is named for the table and for the release; give them two names")
     check_draw(arguments)
-    synth = mechanism(arguments)
+    synth = mechanism(arguments, arguments.epsilon)
     schema = Schema.load(arguments.schema)
     schema.check_reviewed()
     synth.plan(schema)

@@ -7,12 +7,14 @@ and no noise of its own. `__init__` only stores parameters; they are checked whe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from chicle._checks import integer
 from chicle.errors import NotFittedError, PrivacyError, SchemaError
-from chicle.plan import Plan
+from chicle.plan import Plan, Sweep
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
@@ -62,9 +64,30 @@ class Mechanism(ABC):
         """What a fit may spend."""
         return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu, accounting=self.accounting)
 
-    def plan(self, schema: Schema) -> Plan:
-        """Return what a fit on a table of this schema will release, before any data is seen."""
-        return self._plan(as_schema(schema), self.budget)
+    def plan(self, schema: Schema, n: int = 100_000) -> Plan:
+        """Return what a fit on a table of this schema will release, before any data is seen.
+
+        Parameters
+        ----------
+        schema
+            What is public about the table.
+        n
+            About how many records it has: a guess, for the errors, the time and the memory to expect.
+        """
+        return self._plan(as_schema(schema), self.budget, integer("n", n, 0))
+
+    def sweep(self, schema: Schema, epsilons: Iterable[float], n: int = 100_000) -> Sweep:
+        """Return plans at several epsilons and this mechanism's delta: what more budget would buy."""
+        if self.epsilon is None:
+            raise PrivacyError("a sweep goes over epsilon; make the mechanism with epsilon= and delta=")
+        plans = []
+        for epsilon in epsilons:
+            other = copy(self)
+            other.epsilon = epsilon
+            plans.append(other.plan(schema, n))
+        if not plans:
+            raise PrivacyError("a sweep needs at least one epsilon")
+        return Sweep(plans)
 
     def fit(  # noqa: PYI019 - Self is not in the typing of Python 3.10
         self: _Self,
@@ -132,7 +155,7 @@ class Mechanism(ABC):
         return f"{type(self).__name__}({shown})"
 
     @abstractmethod
-    def _plan(self, schema: Schema, budget: Budget) -> Plan: ...
+    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan: ...
 
     @abstractmethod
     def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release: ...

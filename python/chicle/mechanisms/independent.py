@@ -11,7 +11,7 @@ from chicle.errors import ParameterError
 from chicle.generate.independent import independent
 from chicle.measure import Measurement, best_one_ways, measure
 from chicle.mechanisms.base import Mechanism
-from chicle.plan import Plan, Step
+from chicle.plan import Plan, one_way_steps, rough_cost
 from chicle.privacy.budget import Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
@@ -36,30 +36,16 @@ class Independent(Mechanism):
     (100, True)
     """
 
-    def _plan(self, schema: Schema, budget: Budget) -> Plan:
-        k = schema.max_records_per_person
-        steps = [
-            Step(
-                release="marginal",
-                of=name,
-                values=schema.domain[name],
-                rho=budget.rho * share,
-                sigma=calibrate(budget.rho * share, l2_sensitivity=k),
-            )
-            for name, share in zip(schema.domain, self._shares(schema), strict=True)
-        ]
-        return Plan("Independent", budget, steps)
+    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
+        steps = one_way_steps(schema.domain, budget.rho, schema.max_records_per_person, n)
+        return Plan("Independent", budget, steps, n, rough_cost(schema.domain, n, per_pair=0))
 
     def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release:
         k = schema.max_records_per_person
-        sigmas = [calibrate(rho * share, l2_sensitivity=k) for share in self._shares(schema)]
         cliques = [(name,) for name in schema.domain]
-        measurements = measure(records, cliques, sigmas, ledger, threads=self.threads)
-
+        sigmas = [calibrate(rho * share, l2_sensitivity=k) for share in budget_shares(cliques, schema.domain)]
+        measurements = measure(records, cliques, sigmas, ledger, purpose="1-way", threads=self.threads)
         return Release(schema, tuple(measurements), ledger, "Independent")
-
-    def _shares(self, schema: Schema) -> list[float]:
-        return [float(share) for share in budget_shares([(name,) for name in schema.domain], schema.domain)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,9 +36,9 @@ from chicle.generate.start import check_seed
 from chicle.generate.targets import onto_simplex
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, estimate_total, measure
-from chicle.mechanisms.base import Mechanism, as_schema
+from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.independent import IndependentRecords
-from chicle.plan import Plan, Step
+from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
@@ -164,32 +164,23 @@ class Prism(Mechanism):
         )
         self.options = options
 
-    def plan(self, schema: Schema, n: int = 100_000) -> Plan:
-        """Return what a fit will release and how wrong noise will make it, if the table has about `n` records.
-
-        A fit asks the data for their number, privately.
-        """
-        return self._plan(as_schema(schema), self.budget, integer("n", n, 0))
-
-    def _plan(self, schema: Schema, budget: Budget, n: int = 100_000) -> Plan:
-        options = self._options()
+    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
+        """Split the budget as for `n` records; a fit asks the data for their number, privately."""
         domain, k = schema.domain, schema.max_records_per_person
-        parts = _Parts(options, budget.rho, domain, n, k)
+        parts = _Parts(self._options(), budget.rho, domain, n, k)
+        sigma = parts.sigma(parts.counting)
         steps = [
-            Step(release="records", of="their number", values=1, rho=parts.counting, sigma=parts.sigma(parts.counting))
+            Step(release="records", of="their number", values=1, rho=parts.counting, sigma=sigma),
+            *one_way_steps(domain, parts.one_ways, k, n),
         ]
-        for name, share in zip(domain, budget_shares([(name,) for name in domain], domain), strict=True):
-            rho = parts.one_ways * share
-            sigma = parts.sigma(rho)
-            # Noise shows most where records are spread evenly over the values.
-            even = np.full(domain[name], n / domain[name])
-            error = min(noise_error(even, sigma) / (2 * n), 1.0) if n > 0 else 1.0
-            steps.append(Step(release="1-way", of=name, values=domain[name], rho=rho, sigma=sigma, error=error))
         if parts.selection > 0:
             number = len(domain) * (len(domain) - 1) // 2
-            steps.append(Step(release="selection", of=f"{number:,} pairs", values=number, rho=parts.selection))
-            steps.append(Step(release="marginal", of="the chosen sets", rho=parts.tables))
-        return Plan("Prism", budget, steps)
+            least, most = pair_errors(domain, parts.tables, k, n) or (None, None)
+            steps += [
+                Step(release="selection", of=f"{number:,} pairs", values=number, rho=parts.selection),
+                Step(release="marginal", of="the chosen sets", rho=parts.tables, error=most, least_error=least),
+            ]
+        return Plan("Prism", budget, steps, n, rough_cost(domain, n, per_pair=18))
 
     def _options(self) -> PrismOptions:
         if self.options is None:

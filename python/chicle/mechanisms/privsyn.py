@@ -17,7 +17,7 @@ from chicle.generate.gum import gum
 from chicle.generate.mcf import mcf
 from chicle.measure import Measurement, measure
 from chicle.mechanisms.base import Mechanism
-from chicle.plan import Plan, Step
+from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
@@ -108,31 +108,25 @@ class PrivSyn(Mechanism):
         self.append = append
         self.options = options
 
-    def _plan(self, schema: Schema, budget: Budget) -> Plan:
+    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
         domain, k = schema.domain, schema.max_records_per_person
         first, second, third = self._parts(budget.rho, domain)
-        shares = budget_shares([(name,) for name in domain], domain)
-        steps = [
-            Step(
-                release="1-way",
-                of=name,
-                values=domain[name],
-                rho=first * share,
-                sigma=calibrate(first * share, l2_sensitivity=k),
-            )
-            for name, share in zip(domain, shares, strict=True)
-        ]
+        steps = one_way_steps(domain, first, k, n)
         if self.cliques is None:
             pairs = len(domain) * (len(domain) - 1) // 2
             if pairs:
                 steps.append(Step(release="selection", of=f"{pairs:,} pairs", values=pairs, rho=second))
-            steps.append(Step(release="marginal", of="the chosen cliques", rho=third))
+            least, most = pair_errors(domain, third, k, n) or (None, None)
+            steps.append(Step(release="marginal", of="the chosen cliques", rho=third, error=most, least_error=least))
         else:
             chosen = given_cliques(self.cliques, domain)
             for clique, share in zip(chosen, budget_shares(chosen, domain), strict=True):
                 # Values may still be merged, so the cells are at most so many and the noise depends on the others'.
-                steps.append(Step(release="marginal", of=" x ".join(clique), rho=third * share))
-        return Plan(f"PrivSyn ({self.generator})", budget, steps)
+                sigma = calibrate(third * share, l2_sensitivity=k)
+                (error,) = noise_errors([float(domain.cells(clique))], [sigma], n)
+                steps.append(Step(release="marginal", of=" x ".join(clique), rho=third * share, error=error))
+        per_pair = 28 if self.generator == "gum" else 15
+        return Plan(f"PrivSyn ({self.generator})", budget, steps, n, rough_cost(domain, n, per_pair=per_pair))
 
     def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release:
         options = self._generation()
