@@ -206,7 +206,10 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "epsilons of no number": (["plan", "census.yaml", "--epsilon", "1,", "--delta", "1e-9"], "invalid float value"),
     "one epsilon of 0": (["plan", "census.yaml", "--epsilon", "1,0", "--delta", "1e-9"], "epsilon must be"),
     "negative records": (["plan", "census.yaml", *BUDGET, "--records", "-1"], "n must be"),
-    "another table": (["synth", "there.csv", "-s", "census.yaml", "-o", "o.csv", *BUDGET], "no column for attribute"),
+    "another table": (
+        ["synth", "there.csv", "-s", "census.yaml", "-o", "o.csv", *BUDGET],
+        "is declared but not in the table",
+    ),
     "no release": (["sample", "none.chicle", "-o", "o.csv"], "none.chicle can not be read: No such file"),
     "data for a release": (["sample", "census.parquet", "-o", "o.csv"], "no whole release of chicle"),
     "draft there": (["schema", "draft", "census.parquet", "-o", "census.yaml"], "is there already"),
