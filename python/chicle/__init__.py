@@ -2,6 +2,7 @@
 
 from chicle import columns, datasets, privacy, select
 from chicle._core import __version__
+from chicle.bounds import ErrorBound
 from chicle.compress import Compression, compress
 from chicle.consistency import project
 from chicle.domain import Clique, Domain, pairs
@@ -39,6 +40,7 @@ __all__ = [
     "Descent",
     "Domain",
     "DomainError",
+    "ErrorBound",
     "Evaluation",
     "Gum",
     "Independent",

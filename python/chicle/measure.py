@@ -18,7 +18,15 @@ from chicle.privacy.ledger import GaussianEvent, Ledger
 from chicle.privacy.mechanisms import release_gaussian
 from chicle.records import Records, code_dtype
 
-__all__ = ["Coarsening", "Measurement", "best_one_ways", "check_coarsening", "estimate_total", "measure"]
+__all__ = [
+    "Coarsening",
+    "Measurement",
+    "best_one_ways",
+    "check_coarsening",
+    "estimate_total",
+    "in_buckets",
+    "measure",
+]
 
 Coarsening: TypeAlias = Mapping[str, npt.ArrayLike]
 """Attributes seen in buckets: for each of them the bucket of each of its codes, from 0 on."""
@@ -107,7 +115,7 @@ def measure(
     if len(maps) != len(named):
         raise DomainError(f"coarsening needs an entry for each of the {len(named)} cliques, not {len(maps)}")
     buckets = [check_coarsening(clique, coarse, records.domain) for clique, coarse in zip(named, maps, strict=True)]
-    seen, counted = _in_buckets(records, named, buckets)
+    seen, counted = in_buckets(records, named, buckets)
     events = [
         GaussianEvent(
             purpose=purpose,
@@ -145,7 +153,7 @@ def check_coarsening(clique: Clique, coarsening: Coarsening, domain: Domain) -> 
     return checked
 
 
-def _in_buckets(
+def in_buckets(
     records: Records, cliques: Sequence[Clique], coarsening: Sequence[Mapping[str, npt.NDArray[np.uint32]]]
 ) -> tuple[Records, list[Clique]]:
     """Return records with a column for each attribute as some clique sees it, and the cliques in these columns."""
