@@ -136,7 +136,7 @@ def error_bounds(
     >>> ages = Measurement(("age",), np.array([612, 290, 105]), sigma=10.0)
     >>> for bound in error_bounds([ages], Domain({"age": 3, "sex": 2}), [("age",), ("sex",)]):
     ...     print(bound)
-    age: estimate off by at most 44 records (L1, 95.0 % sure)
+    age: estimate off by at most 45 records (L1, 95.0 % sure)
     sex: no measurement tells of it, so nothing is claimed
     """
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
