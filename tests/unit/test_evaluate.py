@@ -115,7 +115,7 @@ def test_cliques_are_drawn_without_repetition() -> None:
 @pytest.mark.parametrize("domain", [{"a": 3}, {"a": 1}, {"a": 3, "b": 1}, {"a": 300, "b": 100_000, "c": 100_000}])
 @pytest.mark.parametrize("rows", [1, 7])
 def test_small_and_wide_tables(domain: dict[str, int], rows: int) -> None:
-    found = chicle.evaluate(table(rows, 1, domain), table(2 * rows, 2, domain), epsilon=1, delta=1e-6)
+    found = chicle.evaluate(table(rows, 1, domain), table(2 * rows, 2, domain), epsilon=1, delta=1e-6, queries=9)
     assert set(found.errors) == set(range(1, len(domain) + 1))
     json.loads(found.to_json())
     assert "NOT PRIVATE" in str(found)

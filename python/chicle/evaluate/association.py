@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from chicle.evaluate.contest import Contest
 from chicle.evaluate.marginals import Marginals
+from chicle.evaluate.result import Score
 from chicle.schema import Schema
 
-__all__ = ["Associations", "cramers_v", "pearson"]
+__all__ = ["Associations", "association_scores", "cramers_v", "pearson"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -81,3 +83,17 @@ class Associations:
             if ordered:
                 here = (a < self._sizes[marginals.clique[0]]) & (b < self._sizes[marginals.clique[1]])
                 self.pearson[t, marginals.position] = pearson(counts[here], a[here], b[here])
+
+
+def association_scores(contest: Contest, association: Associations) -> list[Score]:
+    """Return the mean differences from the real table's associations, over the pairs where all have one."""
+    scores = []
+    for key, title, values in (
+        ("cramers_v", "mean difference of Cramér's V", association.cramers_v),
+        ("pearson", "mean difference of Pearson's correlation", association.pearson),
+    ):
+        off = np.abs(values[1:] - values[0])
+        known = np.isfinite(off).all(axis=0)
+        if known.any():
+            scores.append(contest.score(key, title, off[:, known].mean(axis=1)))
+    return scores

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from chicle.domain import Clique, Domain
 from chicle.marginals import count
 from chicle.records import Records
 
-__all__ = ["Marginals", "cliques_of", "marginals_of"]
+__all__ = ["Marginals", "Observer", "cliques_of", "observe"]
 
 DENSE = 2**21
 _BATCH = 2**22  # cells counted at once
@@ -28,7 +29,19 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Counts of one clique in several tables: `counts[t]` of table t, over the cells whose codes are `codes`."""
+    """Counts of one clique in several tables over the same cells.
+
+    Attributes
+    ----------
+    position, clique
+        The clique, and where it stands among those that are counted.
+    counts
+        For each table its counts, flat.
+    codes
+        For each attribute the codes of the cells; None where the cells are all of them, in order.
+    shape
+        The cardinalities of the clique.
+    """
 
     position: int
     clique: Clique
@@ -60,8 +73,21 @@ def cliques_of(domain: Domain, size: int, most: int | None, rng: np.random.Gener
     return [tuple(names[i] for i in chosen) for chosen in sorted(drawn)]
 
 
-def marginals_of(tables: Sequence[Records], cliques: Sequence[Clique], threads: int | None) -> Iterator[Marginals]:
-    """Count every clique in every table, dense ones together; each comes with its position in `cliques`."""
+class Observer(Protocol):
+    """What is shown every clique once, with its counts in every table."""
+
+    def note(self, marginals: Marginals) -> None:
+        """Keep what is wanted of one clique; the counts are gone afterwards."""
+
+
+def observe(tables: Sequence[Records], cliques: Sequence[Clique], threads: int | None, *observers: Observer) -> None:
+    """Count every clique in every table and show the counts to each observer."""
+    for marginals in _marginals(tables, cliques, threads):
+        for observer in observers:
+            observer.note(marginals)
+
+
+def _marginals(tables: Sequence[Records], cliques: Sequence[Clique], threads: int | None) -> Iterator[Marginals]:
     domain = tables[0].domain
     batch: list[int] = []
     cells = 0

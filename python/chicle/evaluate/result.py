@@ -79,6 +79,11 @@ class Score:
             return f"{value:.2%}"
         return {"error": f"{value:.4f}", "score": f"{value:,.0f}", "ratio": f"{value:.3g}"}[self.unit]
 
+    def remark(self) -> str:
+        """Return what the figures alone do not say: what else to compare with, and the note."""
+        also = [f"{name} {self.shown(value)}" for name, value in self.also.items()]
+        return "; ".join([*also, *([self.note] if self.note else [])])
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CliqueErrors:
@@ -262,7 +267,7 @@ class Evaluation:
             "",
             f"floor: a bootstrap of the real table, as long. Independent: no dependence, {self.budget}.",
         ]
-        lines += [f"{score.title}: {score.note}" for score in self.scores if score.note]
+        lines += [f"{score.title}: {said}" for score in self.scores if (said := score.remark())]
         return "\n".join([*lines, *self._worst_lines(), *self.notes])
 
     __repr__ = __str__

@@ -7,22 +7,27 @@ from math import comb
 from os import PathLike
 from typing import Any
 
-import numpy as np
-
 from chicle._checks import integer, threads_or_all
 from chicle.domain import Clique
-from chicle.evaluate.association import Associations
+from chicle.evaluate.association import Associations, association_scores
+from chicle.evaluate.classify import classification_scores
 from chicle.evaluate.contest import Contest
-from chicle.evaluate.distance import Distances
-from chicle.evaluate.marginals import cliques_of, marginals_of
-from chicle.evaluate.result import Association, AttributeErrors, CliqueErrors, Evaluation, Score
+from chicle.evaluate.distance import Distances, density_scores, marginal_scores
+from chicle.evaluate.gini import gini_scores
+from chicle.evaluate.marginals import cliques_of, observe
+from chicle.evaluate.queries import nist_range_scores, range_scores
+from chicle.evaluate.result import Association, AttributeErrors, CliqueErrors, Evaluation
+from chicle.evaluate.rows import row_scores
 from chicle.evaluate.tables import read_both, schema_of
+from chicle.evaluate.workload import Workload, weighted, workload_scores
 from chicle.generate.start import check_seed
 from chicle.privacy.budget import Budget
 from chicle.release import Release
 from chicle.schema import Schema
 
 __all__ = ["evaluate"]
+
+_NIST_QUERIES = 300
 
 
 def evaluate(
@@ -34,8 +39,12 @@ def evaluate(
     epsilon: float | None = None,
     delta: float | None = None,
     seed: int = 0,
+    workload: Workload | None = None,
+    label: str | None = None,
+    gini: tuple[str, str, str] | None = None,
     pairs: int | None = None,
     triples: int | None = 300,
+    queries: int = 1000,
     threads: int | None = None,
 ) -> Evaluation:
     """Compare a synthetic table with the real one. NOT PRIVATE: what it returns must not be published.
@@ -52,8 +61,16 @@ def evaluate(
         The budget of the Independent baseline, where there is no release. Without either it gets the exact 1-ways.
     seed
         Fixes everything that is drawn: cliques, queries, the baselines and their noise.
+    workload
+        Cliques, or cliques with weights, for the workload error; by default the triples that are compared.
+    label
+        An attribute to predict from all others, for the misclassification of an SVM. Needs scikit-learn.
+    gini
+        A group, a class of two values and an amount, as ``("CITY", "SEX", "INCWAGE")``, for the NIST Gini score.
     pairs, triples
         How many pairs and triples to compare at most, drawn at random; all of them, if ``None``.
+    queries
+        How many range queries of three attributes to draw.
     threads
         How many threads to use; all there are, if ``None``. The result does not depend on it.
 
@@ -73,24 +90,41 @@ def evaluate(
     declared = schema_of(real, schema, release)
     seed, threads = check_seed(seed), threads_or_all(threads)
     most = {1: None, 2: _most("pairs", pairs), 3: _most("triples", triples)}
+    queries = integer("queries", queries, 1)
     budget = _budget(release, epsilon, delta)
+    weights = None if workload is None else weighted(workload, declared.domain)
     contest = Contest.between(
         *read_both(real, synthetic, declared), declared, budget=budget, seed=seed, threads=threads
     )
-    domain = declared.domain
-    sizes = range(1, min(3, len(domain)) + 1)
     rng = contest.rng("cliques")
-    cliques = {size: cliques_of(domain, size, most[size], rng) for size in sizes}
+    sizes = range(1, min(3, len(declared.domain)) + 1)
+    cliques = {size: cliques_of(declared.domain, size, most[size], rng) for size in sizes}
+    if weights is None:
+        weights = dict.fromkeys(cliques[sizes[-1]], 1.0)
+
     association = Associations.empty(4, len(cliques.get(2, ())), declared)
-    found = {size: _distances(contest, cliques[size], association if size == 2 else None) for size in sizes}
-    errors = {size: _clique_errors(cliques[size], found[size], comb(len(domain), size)) for size in sizes}
-    scores = _marginal_scores(contest, found, errors) + _association_scores(contest, association)
+    found = {size: Distances.empty(3, len(cliques[size])) for size in sizes}
+    for size in sizes:
+        tables = [contest.real, *contest.others]
+        observe(tables, cliques[size], threads, found[size], *([association] if size == 2 else []))
+    errors = {size: _clique_errors(cliques[size], found[size], comb(len(declared.domain), size)) for size in sizes}
+    scores = [
+        *marginal_scores(contest, found),
+        *range_scores(contest, queries),
+        *([] if label is None else classification_scores(contest, label)),
+        *density_scores(contest, found),
+        *nist_range_scores(contest, _NIST_QUERIES),
+        *([] if gini is None else gini_scores(contest, gini)),
+        *workload_scores(contest, weights),
+        *association_scores(contest, association),
+        *row_scores(contest),
+    ]
     return Evaluation(
         scores=tuple(scores),
         errors=errors,
         attributes=_attributes(errors),
         association=_association(cliques.get(2, []), association),
-        domain=domain,
+        domain=declared.domain,
         rows=len(contest.real),
         synthetic_rows=len(contest.synthetic),
         seed=seed,
@@ -108,45 +142,11 @@ def _budget(release: Release | None, epsilon: float | None, delta: float | None)
     return None if release is None else release.ledger.budget
 
 
-def _distances(contest: Contest, cliques: list[Clique], association: Associations | None) -> Distances:
-    found = Distances.empty(len(contest.others), len(cliques))
-    for marginals in marginals_of([contest.real, *contest.others], cliques, contest.threads):
-        found.note(marginals)
-        if association is not None:
-            association.note(marginals)
-    return found
-
-
 def _clique_errors(cliques: list[Clique], found: Distances, of: int) -> CliqueErrors:
     tvd, floor, independent = found.tvd
     return CliqueErrors(
         cliques=tuple(cliques), tvd=tvd, largest=found.largest[0], floor=floor, independent=independent, of=of
     )
-
-
-def _marginal_scores(
-    contest: Contest, found: Mapping[int, Distances], errors: Mapping[int, CliqueErrors]
-) -> list[Score]:
-    scores = []
-    for size, distances in found.items():
-        sampled = len(errors[size]) < errors[size].of
-        note = f"{len(errors[size]):,} of {errors[size].of:,} drawn at random" if sampled else ""
-        title = f"mean {size}-way total variation distance"
-        scores.append(contest.score(f"tvd_{size}", title, distances.tvd.mean(axis=1), note=note))
-    return scores
-
-
-def _association_scores(contest: Contest, association: Associations) -> list[Score]:
-    scores = []
-    for key, title, values in (
-        ("cramers_v", "mean difference of Cramér's V", association.cramers_v),
-        ("pearson", "mean difference of Pearson's correlation", association.pearson),
-    ):
-        off = np.abs(values[1:] - values[0])
-        known = np.isfinite(off).all(axis=0)
-        if known.any():
-            scores.append(contest.score(key, title, off[:, known].mean(axis=1)))
-    return scores
 
 
 def _association(pairs: Iterable[Clique], found: Associations) -> Association:
