@@ -12,21 +12,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from chicle._checks import integer
 from chicle.artefact import Contents, read_artefact, write_artefact
 from chicle.bounds import ErrorBound, error_bounds
-from chicle.errors import ArtefactError, ChicleError, DomainError
+from chicle.errors import ArtefactError, ChicleError, DomainError, PrivacyError, SchemaError
+from chicle.exchange import as_measurements, tidy_table
 from chicle.frames import Form
 from chicle.measure import Measurement, estimate_total
 from chicle.privacy.ledger import Ledger
+from chicle.privacy.stated import StatedLedger
 from chicle.records import Records
 from chicle.schema import Schema
 
-__all__ = ["Generator", "Note", "Release", "generator_of", "load", "singles_of"]
+__all__ = ["Generator", "Note", "Release", "generator_of", "load", "rebuild", "singles_of"]
 
 Note: TypeAlias = Callable[[int, float], None]
 """Called after each pass with its number and the current error."""
@@ -55,6 +58,13 @@ def generator_of(mechanism: str) -> Callable[[Rebuild], Rebuild]:
         return rebuild
 
     return register
+
+
+def rebuild(
+    mechanism: str, schema: Schema, measurements: Sequence[Measurement], options: Mapping[str, Any]
+) -> Generator:
+    """Return the generator of a mechanism."""
+    return _REBUILD[mechanism](schema, measurements, options)
 
 
 def singles_of(schema: Schema, measurements: Sequence[Measurement]) -> tuple[list[Measurement], list[Measurement]]:
@@ -106,6 +116,80 @@ class Release:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()
     form: Form = field(default=Form("records"), repr=False)
+
+    @classmethod
+    def from_marginals(
+        cls,
+        marginals: Any,  # noqa: ANN401 - tables of several kinds
+        schema: Schema,
+        *,
+        claim: str,
+        generator: Literal["prism", "descent"] = "prism",
+    ) -> Release:
+        """Return a release of noisy marginals from elsewhere, to sample from and to save as any other.
+
+        Nothing is spent, and nothing is known of how the noise was made: the ledger says whose claim it is.
+
+        Parameters
+        ----------
+        marginals
+            A list of tables (pandas, polars or pyarrow), each with a column for each attribute of one marginal, `value`
+            and `sigma`, and a row for each cell, those without records too; of bins any value inside will do. Or one
+            table of the form that `marginals` gives. Or a list of `Measurement`.
+        schema
+            What is public about the table that is to be made.
+        claim
+            Which privacy the marginals have, and who says so.
+        generator
+            ``"prism"`` lets the tables correct each other first; ``"descent"`` fits records to them as they are.
+
+        Examples
+        --------
+        >>> schema = Schema({"sex": {"type": "categorical", "values": ["f", "m"]}, "smoker": {"type": "boolean"}})
+        >>> counts = {
+        ...     "sex": ["f", "f", "m", "m"], "smoker": [False, True, False, True],
+        ...     "value": [412, 95, 377, 121], "sigma": [5.0] * 4,
+        ... }
+        >>> release = Release.from_marginals([counts], schema, claim="(1, 1e-6)-DP, by the bureau")
+        >>> release.total
+        1005
+        >>> release.ledger
+        stated elsewhere, not by chicle: (1, 1e-6)-DP, by the bureau
+        >>> release.sample(seed=0).num_rows
+        1005
+        """
+        if not isinstance(schema, Schema):
+            raise SchemaError(f"schema must be a chicle.Schema, not a {type(schema).__name__}")
+        schema.check_reviewed()
+        ledger = StatedLedger(claim)
+        measurements = tuple(as_measurements(marginals, schema))
+        if not measurements:
+            raise DomainError("there are no marginals; give at least a 1-way of each attribute")
+        if not all(measurement.private for measurement in measurements):
+            raise PrivacyError("a measurement was made with test noise and protects nobody; leave it out")
+        note = f"Privacy as {ledger!r}"
+        release = cls(schema, measurements, ledger, "Elsewhere", {"generator": generator}, (note,), Form("pyarrow"))
+        release.prepare()
+        return release
+
+    def marginals(self) -> pa.Table:
+        """Return everything that was released as one table: a row for each cell of each marginal.
+
+        `marginal` numbers the measurements, `clique` names the attributes, `cell` says in words which values, bins or
+        buckets a row stands for, and `codes` which codes; `value` is the noisy count and `sigma` the standard deviation
+        of its noise. ``pyarrow.parquet.write_table(release.marginals(), "marginals.parquet")`` keeps it for anyone, and
+        `from_marginals` reads it.
+
+        Examples
+        --------
+        >>> import chicle
+        >>> release = chicle.Independent(epsilon=1, delta=1e-9).fit(chicle.datasets.census(5_000, d=3)).release_
+        >>> release.marginals().column_names
+        ['marginal', 'clique', 'cell', 'codes', 'value', 'sigma']
+        >>> release.marginals().num_rows == sum(release.schema.domain.values())
+        True
+        """
+        return tidy_table(self.measurements, self.schema)
 
     @property
     def total(self) -> int:
@@ -198,7 +282,7 @@ class Release:
 
     @cached_property
     def _generator(self) -> Generator:
-        return _REBUILD[self.mechanism](self.schema, self.measurements, self.options)
+        return rebuild(self.mechanism, self.schema, self.measurements, self.options)
 
     def __repr__(self) -> str:
         cells = sum(measurement.values.size for measurement in self.measurements)

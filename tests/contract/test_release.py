@@ -176,13 +176,21 @@ def test_types_without_a_name_are_left_out() -> None:
 
 
 def test_nothing_private_is_in_the_file(make: Make, tmp_path: Path) -> None:
-    """Canaries: identities, values inside bins, the order of categories and the number of rows are in no byte."""
+    """Canaries: identities, texts, values inside bins, a frame's categories, the number of rows: in no byte."""
     frame, schema = people(pd.DataFrame, 4_321)
+    columns = {**schema.columns, "note": chicle.columns.Drop(), "key": chicle.columns.Identifier()}
+    schema = Schema(columns, person="id")
     frame["id"] = [f"canary{i}" for i in range(len(frame))]
+    frame["note"] = [f"a canary sings {i}" for i in range(len(frame))]
+    frame["key"] = [f"canary-{i}" for i in range(len(frame))]
+    frame["job"] = pd.Categorical(frame["job"], categories=["canary", "smith", "cook"])
     frame.loc[0, "wage"] = 618_033
     frame.attrs["note"] = "canary"
     frame.index = [f"canary{i}" for i in range(len(frame))]
-    make(**BUDGET).fit(frame, schema).release_.save(tmp_path / "r.chicle")
+    release = make(**BUDGET).fit(frame, schema).release_
+    release.save(tmp_path / "r.chicle")
+    assert "canary" not in str(release.marginals().to_pylist())
+    assert "canary" not in repr(release)
     with zipfile.ZipFile(tmp_path / "r.chicle") as file:
         assert {Path(name).suffix for name in file.namelist()} == {".json", ".npy", ""}
         parts = [file.read(name) for name in file.namelist()]

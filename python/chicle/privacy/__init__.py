@@ -4,6 +4,7 @@ from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, Ledger
 from chicle.privacy.mechanisms import gaussian, laplace
 from chicle.privacy.noise import TestNoise, discrete_laplace, rounded_gaussian
+from chicle.privacy.stated import StatedLedger
 
 __all__ = [
     "Accounting",
@@ -13,6 +14,7 @@ __all__ = [
     "GaussianEvent",
     "LaplaceEvent",
     "Ledger",
+    "StatedLedger",
     "TestNoise",
     "calibrate",
     "discrete_laplace",
