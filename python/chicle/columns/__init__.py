@@ -7,6 +7,7 @@ from chicle.columns.categorical import Boolean, Categorical, Ordinal
 from chicle.columns.dates import Date, DateTime
 from chicle.columns.declare import column_from_dict
 from chicle.columns.numeric import Coded, Integer, Number
+from chicle.columns.open import Open
 from chicle.columns.unmodelled import Determined, Drop, Identifier
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Identifier",
     "Integer",
     "Number",
+    "Open",
     "Ordinal",
     "column_from_dict",
 ]

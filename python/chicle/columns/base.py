@@ -67,8 +67,19 @@ class Column(ABC):
         """The value of each code, where a code stands for one value: None where it stands for a bin."""
         return None
 
+    @property
+    def undiscovered(self) -> bool:
+        """Whether values or bins are still to be discovered; until then `size` is the most there may be."""
+        return False
+
+    def examine(self, values: pa.ChunkedArray, report: Report) -> None:
+        """Report what of a column does not fit."""
+        self.encode(values, report)
+
     def encode(self, values: pa.ChunkedArray, report: Report) -> Codes:
         """Return the codes of a column; where something does not fit and the report does not raise, any code."""
+        if self.undiscovered:
+            report("is not encoded yet: its values or bins are discovered by a fit", "call `fit`, or declare them")
         dtype = code_dtype(self.cardinality)
         parts = [self._encode_chunk(chunk, report, dtype) for chunk in values.chunks]
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, dtype), *parts])
@@ -103,12 +114,17 @@ class Column(ABC):
     ) -> pa.Array:
         """Return values of codes ``0..size-1``, and null where absent."""
 
-    def _encode_chunk(self, values: pa.Array, report: Report, dtype: np.dtype[Any]) -> Codes:
+    def _present(self, values: pa.Array, report: Report) -> tuple[pa.Array, Mask | None]:
+        """Return values, and where they are missing; None if nowhere."""
         if pa.types.is_dictionary(values.type) and pa.types.is_null(values.type.value_type):
             values = pa.nulls(len(values))
         absent = _absent(values)
         if absent is not None and not self.missing:
             report("has missing values", "write `missing: true` to make missing a value of its own, or fill them first")
+        return values, absent
+
+    def _encode_chunk(self, values: pa.Array, report: Report, dtype: np.dtype[Any]) -> Codes:
+        values, absent = self._present(values, report)
         codes = self._codes(values, absent, report)
         if absent is None:
             return codes.astype(dtype, copy=False)

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,16 +31,21 @@ class Categorical(Column):
     ----------
     values
         The values: texts, or integers, or numbers, or booleans.
+    other
+        What stands for every value that is not listed; by default there must be none.
 
     Examples
     --------
     >>> Categorical(values=["red", "green"], missing=True).cardinality
     3
+    >>> Categorical(values=["red", "green"], other="another colour").labels
+    ('red', 'green', 'another colour')
     """
 
     type = "categorical"
 
     values: Sequence[Any]
+    other: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", listed("values", self.values))
@@ -47,16 +53,24 @@ class Categorical(Column):
 
     @property
     def size(self) -> int:
-        """How many values are listed."""
-        return len(self.values)
+        """How many values are listed, `other` among them."""
+        return len(self._labels)
 
     @property
     def labels(self) -> tuple[Any, ...] | None:
         """The values in the order of their codes."""
-        return tuple(self.values)
+        return self._labels
+
+    @cached_property
+    def _labels(self) -> tuple[Any, ...]:
+        if self.other is None or self.other in self.values:
+            return tuple(self.values)
+        return listed("values with other", [*self.values, self.other])
 
     def _check(self) -> None:
-        pass
+        if self.other is not None and self.ordered:
+            raise SchemaError("other has no place in an order; list it among `values`, or declare a categorical")
+        _ = self._labels
 
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         if pa.types.is_null(values.type):
@@ -71,6 +85,8 @@ class Categorical(Column):
         else:
             codes = self._lookup(values, report)
         unknown = codes < 0 if absent is None else (codes < 0) & ~absent
+        if self.other is not None:
+            return np.where(unknown, self._labels.index(self.other), codes)
         if unknown.any():
             kind = arrow_kind(values.type)
             one = {"text": "a text", "booleans": "a boolean", "integers": "an integer"}.get(kind, "a value")
@@ -82,7 +98,7 @@ class Categorical(Column):
 
     def _lookup(self, values: pa.Array, report: Report) -> npt.NDArray[Any]:
         """Return the place of each value in the list, -1 where it is not there."""
-        labels, kind = pa.array(self.values), arrow_kind(values.type)
+        labels, kind = pa.array(self._labels), arrow_kind(values.type)
         own = arrow_kind(labels.type)
         numeric = ("integers", "numbers", "decimals")
         if own != kind and not (own in numeric and kind in numeric):
@@ -104,7 +120,7 @@ class Categorical(Column):
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
     ) -> pa.Array:
         del rng
-        return labelled(codes, absent, tuple(self.values), dtype)
+        return labelled(codes, absent, self._labels, dtype)
 
 
 class Ordinal(Categorical):

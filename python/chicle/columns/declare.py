@@ -11,13 +11,14 @@ from chicle.columns.base import Column
 from chicle.columns.categorical import Boolean, Categorical, Ordinal
 from chicle.columns.dates import Date, DateTime
 from chicle.columns.numeric import Coded, Integer, Number
+from chicle.columns.open import Open
 from chicle.columns.unmodelled import Determined, Drop, Identifier
 from chicle.errors import SchemaError
 
 __all__ = ["column_from_dict", "unknown"]
 
 _COLUMNS: tuple[type[Column], ...] = (
-    Categorical, Ordinal, Boolean, Integer, Number, Date, DateTime, Coded, Drop, Identifier, Determined,
+    Categorical, Ordinal, Boolean, Open, Integer, Number, Date, DateTime, Coded, Drop, Identifier, Determined,
 )  # fmt: skip
 _BY_TYPE = {column.type: column for column in _COLUMNS}
 _ALSO = {

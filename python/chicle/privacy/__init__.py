@@ -1,7 +1,7 @@
 """Budgets, the ledger, exact noise and private releases of integers."""
 
 from chicle.privacy.budget import Accounting, Budget, calibrate
-from chicle.privacy.ledger import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, Ledger
+from chicle.privacy.ledger import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent, LaplaceEvent, Ledger
 from chicle.privacy.mechanisms import gaussian, laplace
 from chicle.privacy.noise import TestNoise, discrete_laplace, rounded_gaussian
 from chicle.privacy.stated import StatedLedger
@@ -9,6 +9,7 @@ from chicle.privacy.stated import StatedLedger
 __all__ = [
     "Accounting",
     "Budget",
+    "DiscoveryEvent",
     "Event",
     "ExponentialEvent",
     "GaussianEvent",

@@ -7,9 +7,11 @@ Three conversions, each in every direction a caller needs, from exact to crude:
 - `zcdp_*`: every rho-zCDP mechanism, also with exponential-mechanism steps ([A] Proposition 4).
 - `zcdp_basic_*`: the closed form that PrivSyn uses ([P] Theorem 2), kept to reproduce it.
 
-`pure_mu` lets an epsilon-DP step join a Gaussian composition.
+`pure_mu` lets an epsilon-DP step join a Gaussian composition. `discovery_*` say how likely it is that the values which
+only one person has show up when values are discovered.
 
-Rounding rule: an epsilon, a delta or the mu of `pure_mu` is never below the true value, a budget (mu, rho) never above.
+Rounding rule: an epsilon, a delta, a threshold or the mu of `pure_mu` is never below the true value, a budget (mu, rho)
+never above.
 How that is ensured:
 
 - `math` functions are trusted to 16 ulps (glibc's own tests fail above 9). Every formula below is arranged without
@@ -133,6 +135,44 @@ def pure_mu(*, epsilon: float) -> float:
     """
     epsilon = _above_0("epsilon", epsilon)
     return _bisect(lambda mu: _normal_logit(mu / 2) * (1 - 4 * _ROUNDING) >= epsilon, good=math.inf, bad=0.0)
+
+
+def discovery_delta(*, sigma: float, threshold: int, rows: int) -> float:
+    """Return how likely it is that a value which only one person has is discovered, rounded up.
+
+    A value is discovered if its count plus rounded Gaussian noise reaches the threshold t. A count c does so with
+    probability g(c) = P(c + round(sigma z) >= t) = P(sigma z >= t - c - 1/2). The person's rows may be spread over
+    several values that nobody else has: at most the sum of g(c_i), where the c_i are at least 1 and add up to at most
+    `rows`. g is convex below t, so the sum is greatest at an end: all rows in one value, or each in a value of its own.
+    """
+    _above_0("sigma", sigma)
+    if not 1 <= rows < threshold:
+        raise PrivacyError(f"the threshold must be above {rows}, the rows of one person, not {threshold}")
+    together = _tail((threshold - rows - 0.5) / sigma)
+    apart = math.nextafter(rows * _tail((threshold - 1.5) / sigma), math.inf)
+    return min(1.0, max(together, apart))
+
+
+def discovery_threshold(*, sigma: float, delta: float, rows: int) -> int:
+    """Return the least threshold at which `discovery_delta` was seen to be at most delta."""
+    _above_0("sigma", sigma)
+    delta = _probability("delta", delta)
+    low, high = rows, rows + 1
+    while discovery_delta(sigma=sigma, threshold=high, rows=rows) > delta:
+        low, high = high, rows + 2 * (high - rows)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if discovery_delta(sigma=sigma, threshold=middle, rows=rows) <= delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _tail(x: float) -> float:
+    """Return the probability that a standard normal deviate is at least x >= 0, rounded up."""
+    x = math.nextafter(x, 0.0)
+    return _exp_up(_sum_up(math.log(_mills(x)), -math.log(_SQRT_2PI), -x * x / 2))
 
 
 def _mills(x: float) -> float:

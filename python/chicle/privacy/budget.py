@@ -32,6 +32,9 @@ class Budget:
         A promise in zero-concentrated DP.
     mu
         A promise in Gaussian DP.
+    discovery
+        What of delta is set aside for discovering values that are not declared; rho is what the rest of delta allows.
+        With rho or mu it is the whole delta: the promise holds but for an event of this probability.
     accounting
         How an (epsilon, delta) becomes a rho. ``"gdp"``, the default: exact for Gaussian noise. ``"zcdp"``: the tight
         conversion of [A] Proposition 4, for mechanisms with many exponential-mechanism steps. ``"zcdp-basic"``: that
@@ -50,6 +53,7 @@ class Budget:
     mu: float | None
     rho: float
     accounting: Accounting
+    discovery: float | None
 
     def __init__(
         self,
@@ -59,6 +63,7 @@ class Budget:
         rho: float | None = None,
         mu: float | None = None,
         accounting: Accounting | None = None,
+        discovery: float | None = None,
     ) -> None:
         given = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
         promise = {name: real(name, value) for name, value in given.items() if value is not None}
@@ -73,12 +78,20 @@ class Budget:
             raise PrivacyError(f"a budget in {next(iter(promise))} is accounted in {default!r}, not {accounting!r}")
         for name in ("epsilon", "delta", "mu"):
             object.__setattr__(self, name, promise.get(name))
+        if discovery is not None:
+            discovery = _probability("discovery", discovery)
+            if "delta" in promise:
+                promise["delta"] = _rest(promise["delta"], discovery)
         object.__setattr__(self, "rho", _rho(promise, chosen))
         object.__setattr__(self, "accounting", chosen)
+        object.__setattr__(self, "discovery", discovery)
 
-    def epsilon_at(self, delta: float, rho: float | None = None) -> float:
-        """Return the epsilon at some delta of this budget, or of a part rho of it, rounded up."""
+    def epsilon_at(self, delta: float, rho: float | None = None, discovery: float | None = None) -> float:
+        """Return the epsilon at some delta of this budget, rounded up; or of a part rho and a part discovery of it."""
         rho = self.rho if rho is None else rho
+        discovery = (self.discovery or 0.0) if discovery is None else discovery
+        if discovery:
+            delta = _rest(delta, discovery)
         if self.accounting == "gdp":
             return accounting.gdp_epsilon(mu=math.sqrt(2 * rho), delta=delta)
         if self.accounting == "zcdp":
@@ -88,7 +101,8 @@ class Budget:
     def promise(self) -> dict[str, Any]:
         """Return the arguments that make this budget."""
         named = {name: value for name in ("epsilon", "delta", "mu") if (value := getattr(self, name)) is not None}
-        return {**(named or {"rho": self.rho}), "accounting": self.accounting}
+        aside = {} if self.discovery is None else {"discovery": self.discovery}
+        return {**(named or {"rho": self.rho}), **aside, "accounting": self.accounting}
 
     def __repr__(self) -> str:
         shown = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v!r}" for k, v in self.promise().items())
@@ -138,6 +152,21 @@ def positive(name: str, value: object) -> float:
     if not 0 < number < math.inf:
         raise PrivacyError(f"{name} must be finite and above 0, not {number!r}")
     return number
+
+
+def _probability(name: str, value: object) -> float:
+    number = real(name, value)
+    if not 0 < number < 1:
+        raise PrivacyError(f"{name} is a part of delta and lies between 0 and 1, not {number!r}")
+    return number
+
+
+def _rest(delta: float, discovery: float) -> float:
+    """Return what is left of delta, rounded down."""
+    rest = math.nextafter(delta - discovery, 0.0)
+    if rest <= 0:
+        raise PrivacyError(f"delta {delta:g} is not above the {discovery:g} that discovery takes of it; give more")
+    return rest
 
 
 def _half_square(mu: float) -> float:

@@ -3,6 +3,9 @@
 A release asks the ledger first: it checks that the budget suffices, records the events, and only then is noise drawn.
 Nothing is given back when something fails later. Later sigmas may depend on earlier outputs: both currencies compose
 under full adaptivity without loss (Smith and Thakurta 2022 for Gaussian DP; Whitehouse et al. 2023 for zCDP).
+
+Discovering values that are not declared costs rho and delta. Deltas are added up apart from rho, against what the
+budget sets aside for them: PRIVACY.md argues that both together keep the promise.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from chicle.privacy import accounting
 from chicle.privacy.budget import Accounting, Budget, positive
 from chicle.privacy.noise import SystemNoise, check_scale
 
-__all__ = ["Event", "ExponentialEvent", "GaussianEvent", "LaplaceEvent", "Ledger"]
+__all__ = ["DiscoveryEvent", "Event", "ExponentialEvent", "GaussianEvent", "LaplaceEvent", "Ledger"]
 
 # Costs are a few float operations, each good to half an ulp; this rounds them up by more than all of them together.
 _UP = 1 + 2.0**-50
@@ -124,8 +127,46 @@ class ExponentialEvent(_Release):
         return _pure_rho(self.epsilon, how, share=0.25)
 
 
-Event: TypeAlias = GaussianEvent | LaplaceEvent | ExponentialEvent
-_KINDS: dict[str, type[Event]] = {kind.kind: kind for kind in (GaussianEvent, LaplaceEvent, ExponentialEvent)}
+@dataclass(frozen=True, kw_only=True)
+class DiscoveryEvent(_Release):
+    """Values of an attribute whose counts reach a threshold with exactly rounded Gaussian noise on them.
+
+    `values` is how many are kept at most: how many there are is private. `l2_sensitivity` is the number of rows of a
+    person, who may have brought values that nobody else has: `delta` bounds the probability that one of them shows.
+    """
+
+    l2_sensitivity: float
+    sigma: float
+    threshold: int
+    kind: ClassVar[str] = "discovery"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_scale("sigma", self.sigma)
+        if not float(self.l2_sensitivity).is_integer():
+            raise PrivacyError(f"l2_sensitivity of a discovery is a number of rows, not {self.l2_sensitivity!r}")
+        object.__setattr__(self, "threshold", integer("threshold", self.threshold, 1))
+        _ = self.delta
+
+    @property
+    def noise(self) -> str:
+        """The noise in words."""
+        return f"sigma {self.sigma:.4g}, from {self.threshold:,}"
+
+    @property
+    def delta(self) -> float:
+        """The probability that a value of one person alone is kept, rounded up."""
+        return accounting.discovery_delta(sigma=self.sigma, threshold=self.threshold, rows=int(self.l2_sensitivity))
+
+    def rho(self, how: Accounting) -> float:  # noqa: ARG002 - the same in every currency
+        """Return the cost of the counts of values that others have too, s^2 / (2 sigma^2), rounded up."""
+        return (self.l2_sensitivity / self.sigma) ** 2 / 2 * _UP
+
+
+Event: TypeAlias = GaussianEvent | LaplaceEvent | ExponentialEvent | DiscoveryEvent
+_KINDS: dict[str, type[Event]] = {
+    kind.kind: kind for kind in (GaussianEvent, LaplaceEvent, ExponentialEvent, DiscoveryEvent)
+}
 
 
 class Ledger:
@@ -189,6 +230,11 @@ class Ledger:
         """The rho that is left, rounded down."""
         return max(0.0, math.nextafter(self._limit - self.spent, -math.inf))
 
+    @property
+    def discovered(self) -> float:
+        """The delta of all discoveries, rounded up."""
+        return _total(event.delta for event in self.events if isinstance(event, DiscoveryEvent))
+
     def check(self, events: Iterable[Event]) -> None:
         """Raise `BudgetExceeded` unless these events can be paid for together."""
         self._affordable(events)
@@ -206,6 +252,13 @@ class Ledger:
                 f"this release costs rho {_total(cost for _, cost in priced):.6g}, but of {self._limit:.6g} only "
                 f"{self.remaining:.6g} is left. Release less, or with a larger sigma; nothing was spent"
             )
+        deltas = [event.delta for event, _ in (*self._entries, *priced) if isinstance(event, DiscoveryEvent)]
+        aside = self._budget.discovery or 0.0
+        if not _total(deltas) <= aside:
+            raise BudgetExceeded(
+                f"discoveries would take {_total(deltas):.6g} of delta, but the budget sets {aside:.6g} aside for them. "
+                "Open the ledger with Budget(..., discovery=...), or declare the values; nothing was spent"
+            )
         return priced
 
     def epsilon(self, delta: float | None = None) -> float:
@@ -213,7 +266,7 @@ class Ledger:
         delta = self._budget.delta if delta is None else delta
         if delta is None:
             raise PrivacyError("this budget names no delta; say at which delta epsilon is wanted")
-        return self._budget.epsilon_at(delta, self.spent)
+        return self._budget.epsilon_at(delta, self.spent, self.discovered)
 
     def to_json(self) -> str:
         """Return the whole ledger as JSON. A ledger loaded from it replaces this one: only one may go on spending."""
@@ -251,6 +304,9 @@ class Ledger:
         line = f"spent rho {self.spent:.4g} of {self._limit:.4g}"
         if budget.delta is not None:
             line += f", which is epsilon {self.epsilon():.4g} of {budget.epsilon:g} at delta {budget.delta:g}"
+        if budget.discovery is not None:
+            line += ", of which" if budget.delta is not None else "; of delta,"
+            line += f" discovery took {self.discovered:.4g} of {budget.discovery:.4g}"
         lines.append(f"{line} (accounting: {budget.accounting})")
         if not self._private:
             lines.append("NOT PRIVATE: made with test noise")

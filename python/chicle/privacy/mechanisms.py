@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle.errors import PrivacyError
-from chicle.privacy.ledger import GaussianEvent, LaplaceEvent, Ledger
+from chicle.privacy.ledger import DiscoveryEvent, GaussianEvent, LaplaceEvent, Ledger
 
-__all__ = ["gaussian", "laplace", "release_gaussian"]
+__all__ = ["gaussian", "laplace", "release_frequent", "release_gaussian"]
 
 
 def gaussian(
@@ -69,6 +69,22 @@ def release_gaussian(
     ends = np.cumsum([array.size for array in values])
     parts = np.split(noise, ends[:-1]) if len(values) else []
     return [(array.ravel() + part).reshape(array.shape) for array, part in zip(values, parts, strict=True)]
+
+
+def release_frequent(
+    counts: npt.NDArray[np.int64], event: DiscoveryEvent, ledger: Ledger
+) -> npt.NDArray[np.intp]:
+    """Release which of the values that somebody has are frequent: their places, the most frequent first.
+
+    Neighbours: add or remove one person, who has at most ``k = event.l2_sensitivity`` rows.
+    Sensitivity: the counts of values that others have too move by at most k in L2. Values that nobody else has are
+    there in one of the two tables only; that any of them reaches the threshold has probability at most `event.delta`.
+    How many values there are is private too, so nothing is returned of those below the threshold.
+    """
+    ledger.debit([event])
+    noisy = counts + ledger.noise.rounded_gaussian([event.sigma], [counts.size])
+    ranked = np.argsort(-noisy, kind="stable")[: event.values]
+    return ranked[noisy[ranked] >= event.threshold]
 
 
 def _integers(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
