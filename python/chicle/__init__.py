@@ -5,6 +5,7 @@ from chicle._core import __version__
 from chicle.bounds import ErrorBound
 from chicle.compress import Compression, compress
 from chicle.consistency import project
+from chicle.discover import Discovery
 from chicle.domain import Clique, Domain, pairs
 from chicle.draft import draft_schema
 from chicle.errors import (
@@ -38,6 +39,7 @@ __all__ = [
     "Compression",
     "Counter",
     "Descent",
+    "Discovery",
     "Domain",
     "DomainError",
     "ErrorBound",

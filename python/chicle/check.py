@@ -54,7 +54,7 @@ def check_frame(schema: Schema, table: Mapping[str, pa.ChunkedArray]) -> Check:
     wrong: set[str] = set()
     for name in schema.domain:
         if name in table:
-            schema.columns[name].encode(table[name], _collect(name, problems, wrong))
+            schema.columns[name].examine(table[name], _collect(name, problems, wrong))
     for name, column in schema.columns.items():
         if not isinstance(column, Determined) or not {name, column.determined_by} <= set(table):
             continue

@@ -196,6 +196,21 @@ class Schema:
         )
 
     @property
+    def undiscovered(self) -> tuple[str, ...]:
+        """The columns that leave values or bins to be discovered; their cardinality is the most that there may be."""
+        return tuple(name for name in self._domain if self._columns[name].undiscovered)
+
+    def discovered(self, columns: Mapping[str, Column]) -> Schema:
+        """Return the same schema with some columns declared in full."""
+        return Schema(
+            {**self._columns, **columns},
+            max_records_per_person=self._max_records_per_person,
+            person=self._person,
+            reviewed=self._reviewed,
+            comments=self._comments,
+        )
+
+    @property
     def reviewed(self) -> bool:
         """Whether a person vouches that all this is public."""
         return self._reviewed
@@ -407,6 +422,7 @@ def _records(value: object) -> int:
 
 
 def _said(column: Column) -> str:
-    codes = f", {column.cardinality} codes" if column.modelled else ""
+    most = "up to " if column.undiscovered else ""
+    codes = f", {most}{column.cardinality} codes" if column.modelled else ""
     by = f" by {column.determined_by!r}" if isinstance(column, Determined) else ""
     return f"{column.type}{by}{codes}{', missing is one' if column.missing else ''}"

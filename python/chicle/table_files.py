@@ -16,7 +16,7 @@ import pyarrow.csv as pcsv
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
 
-from chicle.columns import Categorical, Coded, Column, Date, DateTime, Determined, Integer, Number, Ordinal
+from chicle.columns import Categorical, Coded, Column, Date, DateTime, Determined, Integer, Number, Open, Ordinal
 from chicle.columns.base import is_text
 from chicle.errors import ArtefactError, ParameterError
 from chicle.schema import Schema
@@ -182,6 +182,8 @@ def _listed(column: Column) -> tuple[object, ...]:
     if isinstance(column, Determined):
         told = column.to_dict()["map"]
         return tuple(told.values()) if isinstance(told, dict) else tuple(value for _, value in told)
+    if isinstance(column, Open):
+        return (column.other,)
     return tuple(column.values) if isinstance(column, (Categorical, Ordinal)) else ()
 
 

@@ -82,6 +82,11 @@ class Determined(Unmodelled):
     def check_source(self, source: Column) -> None:
         """Raise unless the map says what becomes of every value of the other column, and of nothing else."""
         labels = source.labels
+        if labels is None and source.undiscovered:
+            raise SchemaError(
+                f"determined_by names {self.determined_by!r}, whose values are yet to be discovered; "
+                "a map needs them listed"
+            )
         if labels is None:
             raise SchemaError(
                 f"determined_by names {self.determined_by!r}, whose codes are bins; "

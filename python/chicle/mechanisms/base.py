@@ -6,6 +6,7 @@ and no noise of its own. `__init__` only stores parameters; they are checked whe
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
@@ -13,7 +14,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from chicle._checks import integer
-from chicle.errors import NotFittedError, PrivacyError, SchemaError
+from chicle.discover import Discovery, purchases, resolve
+from chicle.errors import NotFittedError, ParameterError, PrivacyError, SchemaError
 from chicle.plan import Plan, Sweep
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
@@ -34,6 +36,8 @@ class Mechanism(ABC):
     ----------
     epsilon, delta, rho, mu, accounting
         The budget, as in `chicle.Budget`.
+    discovery
+        What of the budget may go to values and bins that the schema leaves to be discovered.
     threads
         How many threads to use; all there are, if ``None``.
     progress
@@ -48,6 +52,7 @@ class Mechanism(ABC):
         rho: float | None = None,
         mu: float | None = None,
         accounting: Accounting | None = None,
+        discovery: Discovery | None = None,
         threads: int | None = None,
         progress: Callable[[int, float], None] | None = None,
     ) -> None:
@@ -56,6 +61,7 @@ class Mechanism(ABC):
         self.rho = rho
         self.mu = mu
         self.accounting = accounting
+        self.discovery = discovery
         self.threads = threads
         self.progress = progress
 
@@ -74,7 +80,14 @@ class Mechanism(ABC):
         n
             About how many records it has: a guess, for the errors, the time and the memory to expect.
         """
-        return self._plan(as_schema(schema), self.budget, integer("n", n, 0))
+        declared = as_schema(schema)
+        budget = self._discovery().budget(declared, self.budget)
+        bought = purchases(declared, budget, self._discovery())
+        if not bought:
+            return self._plan(declared, budget, integer("n", n, 0))
+        rest = Budget(rho=budget.rho - math.fsum(purchase.rho for purchase in bought))
+        plan = self._plan(declared, rest, integer("n", n, 0))
+        return replace(plan, budget=budget, steps=[*(purchase.step(declared) for purchase in bought), *plan.steps])
 
     def sweep(self, schema: Schema, epsilons: Iterable[float], n: int = 100_000) -> Sweep:
         """Return plans at several epsilons and this mechanism's delta: what more budget would buy."""
@@ -107,7 +120,6 @@ class Mechanism(ABC):
         ledger
             What pays; by default a new ledger of this mechanism's budget. A second fit on the same ledger pays again.
         """
-        budget = self.budget
         if schema is None:
             if not isinstance(source, Records):
                 raise SchemaError("a data frame needs a schema; write one, or begin with chicle.draft_schema(frame)")
@@ -115,6 +127,7 @@ class Mechanism(ABC):
         else:
             declared = as_schema(schema)
             declared.check_reviewed()
+        budget = self._discovery().budget(declared, self.budget)
         if ledger is None:
             ledger = Ledger(budget)
         elif ledger.budget.accounting != budget.accounting:
@@ -123,8 +136,17 @@ class Mechanism(ABC):
                 "give both the same accounting"
             )
         opened = Source(source, declared)
-        release = self._fit(opened.records(declared), declared, budget.rho, ledger)
-        release = replace(release, form=opened.form, notes=(*release.notes, declared.promise(source)))
+        rho = budget.rho
+        notes: list[str] = []
+        if declared.undiscovered:
+            if isinstance(source, Records):
+                raise SchemaError(f"column {declared.undiscovered[0]!r} is yet to be discovered, but records are coded")
+            spent = ledger.spent
+            bought = purchases(declared, budget, self._discovery())
+            declared, notes = resolve(declared, opened.batches(declared.needed()), bought, ledger)
+            rho -= ledger.spent - spent
+        release = self._fit(opened.records(declared), declared, rho, ledger)
+        release = replace(release, form=opened.form, notes=(*notes, *release.notes, declared.promise(source)))
         release.prepare()
         self.release_ = release
         return self
@@ -144,6 +166,13 @@ class Mechanism(ABC):
     def ledger_(self) -> Ledger:
         """What the fit spent on what."""
         return self._fitted().ledger
+
+    def _discovery(self) -> Discovery:
+        if self.discovery is None:
+            return Discovery()
+        if not isinstance(self.discovery, Discovery):
+            raise ParameterError(f"discovery must be a chicle.Discovery, not a {type(self.discovery).__name__}")
+        return self.discovery
 
     def _fitted(self) -> Release:
         if not hasattr(self, "release_"):

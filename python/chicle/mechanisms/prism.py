@@ -28,6 +28,7 @@ from chicle._checks import integer
 from chicle.compress import Compression, compress, over_compressed, over_original
 from chicle.denoise import denoise
 from chicle.denoise.tables import PULL
+from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
 from chicle.errors import DomainError, ParameterError
@@ -132,7 +133,7 @@ class Prism(Mechanism):
 
     Parameters
     ----------
-    epsilon, delta, rho, mu, accounting, threads, progress
+    epsilon, delta, rho, mu, accounting, discovery, threads, progress
         As for every mechanism.
     options
         The switches of its steps.
@@ -155,12 +156,20 @@ class Prism(Mechanism):
         rho: float | None = None,
         mu: float | None = None,
         accounting: Accounting | None = None,
+        discovery: Discovery | None = None,
         options: PrismOptions | None = None,
         threads: int | None = None,
         progress: Callable[[int, float], None] | None = None,
     ) -> None:
         super().__init__(
-            epsilon=epsilon, delta=delta, rho=rho, mu=mu, accounting=accounting, threads=threads, progress=progress
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            accounting=accounting,
+            discovery=discovery,
+            threads=threads,
+            progress=progress,
         )
         self.options = options
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from chicle.compress import Compression, compress, over_compressed, over_original
 from chicle.consistency import project
+from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.generate.compose import compose
@@ -43,7 +44,7 @@ class PrivSyn(Mechanism):
 
     Parameters
     ----------
-    epsilon, delta, rho, mu, accounting, threads, progress
+    epsilon, delta, rho, mu, accounting, discovery, threads, progress
         As for every mechanism; ``accounting="zcdp-basic"`` is the paper's.
     generator
         ``"gum"``, the paper's record update; ``"descent"``, chicle's own, closer to the targets and faster; ``"mcf"``,
@@ -83,6 +84,7 @@ class PrivSyn(Mechanism):
         rho: float | None = None,
         mu: float | None = None,
         accounting: Accounting | None = None,
+        discovery: Discovery | None = None,
         generator: Literal["gum", "descent", "mcf"] = "gum",
         shares: tuple[float, float, float] = (0.1, 0.1, 0.8),
         form: Literal["released", "published"] = "released",
@@ -96,7 +98,14 @@ class PrivSyn(Mechanism):
         progress: Callable[[int, float], None] | None = None,
     ) -> None:
         super().__init__(
-            epsilon=epsilon, delta=delta, rho=rho, mu=mu, accounting=accounting, threads=threads, progress=progress
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            accounting=accounting,
+            discovery=discovery,
+            threads=threads,
+            progress=progress,
         )
         self.generator = generator
         self.shares = shares

@@ -256,8 +256,8 @@ class Ledger:
         aside = self._budget.discovery or 0.0
         if not _total(deltas) <= aside:
             raise BudgetExceeded(
-                f"discoveries would take {_total(deltas):.6g} of delta, but the budget sets {aside:.6g} aside for them. "
-                "Open the ledger with Budget(..., discovery=...), or declare the values; nothing was spent"
+                f"discoveries would take {_total(deltas):.6g} of delta, but the budget sets {aside:.6g} aside for "
+                "them. Open the ledger with Budget(..., discovery=...), or declare the values; nothing was spent"
             )
         return priced
 

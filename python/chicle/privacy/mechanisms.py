@@ -71,9 +71,7 @@ def release_gaussian(
     return [(array.ravel() + part).reshape(array.shape) for array, part in zip(values, parts, strict=True)]
 
 
-def release_frequent(
-    counts: npt.NDArray[np.int64], event: DiscoveryEvent, ledger: Ledger
-) -> npt.NDArray[np.intp]:
+def release_frequent(counts: npt.NDArray[np.int64], event: DiscoveryEvent, ledger: Ledger) -> npt.NDArray[np.intp]:
     """Release which of the values that somebody has are frequent: their places, the most frequent first.
 
     Neighbours: add or remove one person, who has at most ``k = event.l2_sensitivity`` rows.
