@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import chicle
-from chicle import Ledger, Schema, demo
+from chicle import Ledger, Schema, _write, artefact, demo
 from chicle.cli import main, output
 from chicle.cli import synth as synth_command
 from chicle.cli.entry import parser
@@ -86,6 +86,28 @@ def test_synth_then_sample(here: Path, mechanism: str, ending: str, capsys: pyte
     assert sorted(path.name for path in here.iterdir()) == sorted(
         ["census.parquet", "census.yaml", out, f"again.{ending}", "r.chicle"]
     ), "nothing else is left"
+
+
+def test_summaries_for_programs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert synth("-o", "made.csv", "--release", "r.chicle", "-n", "70", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["output"], told["rows"], told["release"], told["mechanism"]) == ("made.csv", 70, "r.chicle", "Prism")
+    assert told["privacy"]["budget"] == {"epsilon": 1.0, "delta": 1e-9, "accounting": "gdp"}
+    assert 0.99 < told["privacy"]["spent"]["epsilon"] <= 1
+    assert told["privacy"]["private"] is True
+    assert told["notes"]
+    assert main(["sample", "r.chicle", "-o", "more.csv", "-n", "5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 5
+    assert main(["schema", "check", "census.parquet", "census.yaml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"fits": True, "problems": [], "reviewed": True}
+    claimed = chicle.Release.from_marginals(
+        chicle.load("r.chicle").marginals(), Schema.load(here / "census.yaml"), claim="as the bureau says"
+    )
+    claimed.save("claimed.chicle")
+    assert main(["sample", "claimed.chicle", "-o", "again.csv", "-n", "5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["privacy"] == {"private": True, "claim": "as the bureau says"}
+    assert main(["sample", "claimed.chicle", "-o", "once.csv", "-n", "5"]) == 0
+    assert "stated elsewhere, not by chicle: as the bureau says" in capsys.readouterr().out
 
 
 def test_the_default_number_of_rows_is_the_private_estimate(here: Path) -> None:
@@ -213,6 +235,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "no release": (["sample", "none.chicle", "-o", "o.csv"], "none.chicle can not be read: No such file"),
     "data for a release": (["sample", "census.parquet", "-o", "o.csv"], "no whole release of chicle"),
     "draft there": (["schema", "draft", "census.parquet", "-o", "census.yaml"], "is there already"),
+    "quiet and told": ([*SYNTH, "-o", "o.csv", *BUDGET, "--quiet", "--json"], "not allowed with"),
     "no command": ([], "COMMAND"),
     "another command": (["sing"], "sing"),
 }
@@ -249,6 +272,15 @@ def _full(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
 
 
+def _no_place_for(name: str) -> Any:
+    def replacing(path: str | Path) -> Any:
+        if Path(path).name == name:
+            _full()
+        return _write.replacing(path)
+
+    return replacing
+
+
 def test_what_was_paid_for_is_kept_if_the_table_can_not_be_written(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -263,6 +295,9 @@ def test_what_was_paid_for_is_kept_if_the_table_can_not_be_written(
         assert kept.name in rescue
         assert synth("-o", "o.csv", "--release", "r.chicle", "--force") == 2
         assert len(list(here.glob("*.chicle"))) == 2, "the release was written first, there is nothing to rescue"
+        patch.setattr(artefact, "replacing", _no_place_for("r.chicle"))
+        assert synth("-o", "o.csv", "--release", "r.chicle", "--force") == 2
+        assert "the release was kept in" in capsys.readouterr().err
     assert (here / "o.csv").read_text(encoding="utf-8") == "old"
     assert not list(here.glob(".*")), "no part of a file is left"
     assert main(["sample", str(kept), "-o", "made.csv", "-n", "30"]) == 0
@@ -318,15 +353,16 @@ def test_a_release_with_test_noise_is_told(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.usefixtures("here")
 def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert synth("-o", "o.csv", "--epsilon", "50") == 0
-    err = capsys.readouterr().err
+    out, err = capsys.readouterr()
     assert "reading the table" in err
     assert "pass 1, error" in err
-    assert "\n" not in err
-    assert err.endswith("\r\x1b[K"), "the line is clean in the end"
+    assert err.endswith("\x1b[2K"), "the line is clean in the end"
+    assert out.startswith("Wrote")
     assert synth("-o", "p.csv", "--quiet") == 0
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr() == ("", "")
 
 
 COMMANDS: list[list[str]] = [[], ["demo"], ["schema"], ["schema", "draft"], ["schema", "check"]]

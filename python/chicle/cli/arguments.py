@@ -86,7 +86,9 @@ def add_draw(parser: Parser) -> None:
     parser.add_argument("-n", type=int, help="how many rows; by default the private estimate of the table's own number")
     parser.add_argument("--seed", type=int, help="fixes the draw, never the noise")
     parser.add_argument("--threads", type=int, help="how many threads to use; all there are by default")
-    parser.add_argument("--quiet", action="store_true", help="print errors and warnings only")
+    told = parser.add_mutually_exclusive_group()
+    told.add_argument("--quiet", action="store_true", help="print errors and warnings only")
+    told.add_argument("--json", action="store_true", help="print a summary as JSON, for a program")
 
 
 def check_draw(arguments: argparse.Namespace) -> None:

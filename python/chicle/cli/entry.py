@@ -17,7 +17,7 @@ from typing import Any
 from chicle._core import __version__
 from chicle.cli import demo, plan, sample, schema, synth
 from chicle.cli.arguments import Parser, command, subcommands
-from chicle.cli.terminal import clear, warn
+from chicle.cli.terminal import warn
 from chicle.errors import ChicleError
 
 __all__ = ["main", "parser"]
@@ -35,6 +35,9 @@ From your own table to a synthetic one:
 
 Tables are CSV (also .csv.gz), Parquet (.parquet) or Arrow (.arrow, .feather), by the ending of their name.
 `chicle COMMAND --help` explains each command with an example.
+
+Exit codes: 0 done; 1 the table does not fit (`schema check`); 2 an error, said in a line on stderr; 130 stopped.
+Nothing is left half written. What can fail is tried before budget is spent.
 """
 
 
@@ -63,7 +66,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("CHICLE_TRACEBACK"):
             raise
-        clear()
         warn(f"error: {_explained(error)}")
         return 130 if isinstance(error, KeyboardInterrupt) else 2
 

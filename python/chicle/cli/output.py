@@ -48,7 +48,6 @@ def write_sample(release: Release, arguments: argparse.Namespace, progress: Prog
     progress.say("writing")
     with replacing(arguments.output) as beside:
         _write(table, beside, arguments.output)
-    progress.end()
     return len(table)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from chicle.cli.arguments import add_draw, add_output, check_draw, command
 from chicle.cli.output import check_output, write_sample
-from chicle.cli.terminal import Progress, say
+from chicle.cli.summary import say_summary
+from chicle.cli.terminal import Progress
 from chicle.release import load
 from chicle.table_files import check_ending
 
@@ -31,12 +32,11 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    progress = Progress(quiet=arguments.quiet)
     check_ending(arguments.output)
     check_output(arguments.output, arguments.force, inputs=[arguments.release])
     check_draw(arguments)
     release = load(arguments.release)
-    rows = write_sample(release, arguments, progress)
-    if not arguments.quiet:
-        say(f"Wrote {rows:,} synthetic rows to {arguments.output}.")
+    with Progress(quiet=arguments.quiet) as progress:
+        rows = write_sample(release, arguments, progress)
+    say_summary(release, rows, arguments)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any
 
 from chicle._write import replacing
@@ -47,6 +48,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made = command(both, "check", "say what of a table does not fit a schema, without showing a value", _CHECK_HELP)
     made.add_argument("data", metavar="DATA", help="the private table")
     made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
+    made.add_argument("--json", action="store_true", help="print JSON instead of sentences")
     made.set_defaults(run=_check)
 
 
@@ -65,7 +67,8 @@ def _draft(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     schema = Schema.load(arguments.schema)
     check = schema.check(read_table(arguments.data, schema))
-    say(str(check))
+    told = {"fits": check.fits, "problems": check.problems, "reviewed": schema.reviewed}
+    say(json.dumps(told, indent=1) if arguments.json else str(check))
     if check.fits and not schema.reviewed:
         warn("the schema is a draft that nobody has reviewed; `chicle synth` will refuse it until `reviewed: true`")
     return 0 if check.fits else 1

@@ -14,7 +14,8 @@ from typing import Any
 
 from chicle.cli.arguments import add_budget, add_draw, add_output, check_draw, command, mechanism
 from chicle.cli.output import check_output, rehearse, write_sample
-from chicle.cli.terminal import Progress, say, warn
+from chicle.cli.summary import say_summary
+from chicle.cli.terminal import Progress, warn
 from chicle.errors import ChicleError, ParameterError
 from chicle.release import Release
 from chicle.schema import Schema
@@ -45,7 +46,6 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    progress = Progress(quiet=arguments.quiet)
     check_ending(arguments.output)
     outputs = [arguments.output, *([] if arguments.release is None else [arguments.release])]
     for path in outputs:
@@ -57,30 +57,29 @@ def _run(arguments: argparse.Namespace) -> int:
     schema = Schema.load(arguments.schema)
     schema.check_reviewed()
     synth.plan(schema)
-    progress.say("reading the table")
-    table = read_table(arguments.data, schema)
-    rehearse(schema, table, arguments.output)
-    progress.say("selecting and measuring marginals")
-    release = synth.fit(table, schema).release_
-    del table
-    if arguments.release is not None:
-        release.save(arguments.release)
-    try:
-        rows = write_sample(release, arguments, progress)
-    except BaseException:
-        progress.end()
-        if arguments.release is None:
-            _rescue(release)
-        raise
-    if not arguments.quiet:
-        lines = repr(release.ledger).splitlines()
-        spent = [line for line in lines[-2:] if line.startswith(("spent", "NOT PRIVATE"))]
-        say("\n".join([f"Wrote {rows:,} synthetic rows to {arguments.output}.", *release.notes, *spent]))
+    with Progress(quiet=arguments.quiet) as progress:
+        progress.say("reading the table")
+        table = read_table(arguments.data, schema)
+        rehearse(schema, table, arguments.output)
+        progress.say("selecting and measuring marginals")
+        release = synth.fit(table, schema).release_
+        del table
+        kept = False
+        try:
+            if arguments.release is not None:
+                release.save(arguments.release)
+                kept = True
+            rows = write_sample(release, arguments, progress)
+        except BaseException:
+            if not kept:
+                _rescue(release)
+            raise
+    say_summary(release, rows, arguments, kept=arguments.release)
     return 0
 
 
 def _rescue(release: Release) -> None:
-    """Keep what was paid for when the table could not be written."""
+    """Keep what was paid for when it could not be written where it should be."""
     for folder in (".", tempfile.gettempdir()):
         path = Path(folder, f"rescued-{os.getpid()}.chicle")
         try:

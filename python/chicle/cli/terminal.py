@@ -3,39 +3,57 @@
 from __future__ import annotations
 
 import sys
+from types import TracebackType
 
-__all__ = ["Progress", "clear", "say", "warn"]
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Display
 
-_CLEAR = "\r\x1b[K"  # back to the beginning of a line that is then empty
+__all__ = ["Progress", "say", "warn"]
 
 
 class Progress:
-    """One line on a terminal that tells what is being done."""
+    """What is being done now, on a terminal: a line that is gone in the end.
+
+    Parameters
+    ----------
+    quiet
+        Show nothing, whatever there is to write to.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
-        self._shown = not quiet and sys.stderr.isatty()
+        console = Console(stderr=True)
+        shown = not quiet and console.is_terminal
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self._display = Display(*columns, console=console, transient=True, disable=not shown)
+        self._task: TaskID | None = None
 
-    def say(self, what: str) -> None:
-        """Tell what is being done now."""
-        if self._shown:
-            sys.stderr.write(f"{_CLEAR}{what} ...")
-            sys.stderr.flush()
+    def __enter__(self) -> Progress:  # noqa: PYI034 - Self is not in the typing of Python 3.10
+        self._display.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._display.stop()
+
+    def say(self, what: str, total: float | None = None) -> None:
+        """Tell what is being done now, and of how many steps it has, if that is known."""
+        if self._task is not None:
+            self._display.remove_task(self._task)
+        self._task = self._display.add_task(what, total=total)
+
+    def advance(self, steps: float) -> None:
+        """Tell that so many steps more are done."""
+        if self._task is not None:
+            self._display.advance(self._task, steps)
 
     def note(self, number: int, error: float) -> None:
         """Tell how far the generator is."""
-        self.say(f"making records: pass {number}, error {error:.4f}")
-
-    def end(self) -> None:
-        """Leave a clean line."""
-        if self._shown:
-            clear()
-
-
-def clear() -> None:
-    """Empty the line that progress was shown on."""
-    if sys.stderr.isatty():
-        sys.stderr.write(_CLEAR)
-        sys.stderr.flush()
+        if self._task is not None:
+            self._display.update(
+                self._task, description=f"making records: pass {number}, error {error:.4f}", refresh=True
+            )
 
 
 def say(text: str) -> None:
