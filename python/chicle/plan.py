@@ -63,7 +63,7 @@ class Plan:
     release  of   values  sigma  rho       share   error up to
     1-way    age  100     5.694  0.01542   93.1 %  0.011
     1-way    sex  2       20.98  0.001136  6.9 %   0.00084
-    about 0.1 s and 0.1 GB, roughly
+    about 0.1 s and 0.1 GB, roughly, beside reading and writing the table
     """
 
     mechanism: str
@@ -231,4 +231,4 @@ def _range(low: float | None, high: float | None, digits: int = 2) -> str:
 def _said(cost: Cost) -> str:
     seconds = cost.seconds
     time = f"{seconds:.1g} s" if seconds < 10 else f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-    return f"about {time} and {max(cost.memory / 1e9, 0.1):.1f} GB, roughly"
+    return f"about {time} and {max(cost.memory / 1e9, 0.1):.1f} GB, roughly, beside reading and writing the table"
