@@ -61,5 +61,6 @@ def test_a_table_from_file_to_file(example: tuple[Schema, str], capsys: pytest.C
             assert made[name].dtype == real[name].dtype, name
     assert schema.check(made).fits, "no impossible value"
     score = chicle.evaluate(real, made, schema)["tvd_2"]
+    assert score.value is not None
     assert score.independent is not None
     assert score.value < score.independent, "what is measured of pairs helps"

@@ -48,7 +48,7 @@ class Discovery:
     discovery  job  40      17.43  0.001645  10.0 %
     1-way      job  41      6.187  0.01306   79.4 %  0.005
     1-way      sex  2       16.93  0.001744  10.6 %  0.00067
-    about 0.1 s and 0.1 GB, roughly
+    about 0.1 s and 0.1 GB, roughly, beside reading and writing the table
     """
 
     share: float | None = None
