@@ -9,7 +9,6 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -17,21 +16,10 @@ from side_by_side import Row, Table, show
 from tables import distance, load
 
 import chicle
-from chicle.mechanisms.base import Mechanism
 
-DELTA = 1e-9
+MECHANISMS = ("independent", "privsyn", "privsyn-descent", "prism")
 EPSILONS = (0.2, 1.0, 5.0)
-MAX_TRIPLES = 400
-MAX_CELLS = 2_000_000
-
-
-def mechanisms(epsilon: float) -> dict[str, Mechanism]:
-    return {
-        "Independent": chicle.Independent(epsilon=epsilon, delta=DELTA),
-        "PrivSyn, GUM": chicle.PrivSyn(epsilon=epsilon, delta=DELTA),
-        "PrivSyn, descent": chicle.PrivSyn(epsilon=epsilon, delta=DELTA, generator="descent"),
-        "Prism": chicle.Prism(epsilon=epsilon, delta=DELTA),
-    }
+TRIPLES = 400
 
 
 def whole_run() -> None:
@@ -41,7 +29,7 @@ def whole_run() -> None:
     for a, b in pairs[::10]:
         np.bincount(census[a].astype(np.int64) * census.domain[b] + census[b], minlength=census.domain.cells((a, b)))
     numpy_seconds = (time.perf_counter() - start) * len(pairs) / len(pairs[::10])
-    synth = chicle.PrivSyn(epsilon=1, delta=DELTA, generator="descent")
+    synth = chicle.PrivSyn(epsilon=1, delta=1e-9, generator="descent")
     start = time.perf_counter()
     synth.fit(census)
     fitted = time.perf_counter()
@@ -63,32 +51,8 @@ def whole_run() -> None:
 
 def accuracy(folder: Path, seeds: int) -> None:
     real, schema = load(folder)
-    domain = real.domain
-    triples = [triple for triple in combinations(domain, 3) if real.domain.cells(triple) <= MAX_CELLS]
-    rng = np.random.default_rng(0)
-    some = rng.choice(len(triples), min(MAX_TRIPLES, len(triples)), replace=False)
-    workload = [chicle.pairs(domain), [triples[i] for i in some]]
-    rows: list[Row] = []
-    for name in mechanisms(1):
-        for epsilon in EPSILONS:
-            errors, seconds = [], []
-            for seed in range(seeds):
-                start = time.perf_counter()
-                table = mechanisms(epsilon)[name].fit(real, schema).sample(seed=seed)
-                seconds.append(time.perf_counter() - start)
-                errors.append([distance(real, table, cliques) for cliques in workload])
-            two, three = np.mean(errors, axis=0)
-            rows.append(
-                {
-                    "mechanism": name,
-                    "epsilon": epsilon,
-                    "2-way": float(two),
-                    "3-way": float(three),
-                    "s": float(np.mean(seconds)),
-                    "peak MB so far": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-                }
-            )
-    show(Table(f"{folder.name}: mean total variation distance, {seeds} seeds", rows))
+    print(f"{folder.name}, {seeds} seeds")
+    print(chicle.compare(real, schema, mechanisms=MECHANISMS, epsilons=EPSILONS, seeds=seeds, triples=TRIPLES))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from chicle import columns, datasets, privacy, select
 from chicle._core import __version__
 from chicle.bounds import ErrorBound
+from chicle.compare import Comparison, compare
 from chicle.compress import Compression, compress
 from chicle.consistency import project
 from chicle.discover import Discovery
@@ -36,6 +37,7 @@ __all__ = [
     "BudgetExceeded",
     "ChicleError",
     "Clique",
+    "Comparison",
     "Compression",
     "Counter",
     "Descent",
@@ -61,6 +63,7 @@ __all__ = [
     "SchemaError",
     "__version__",
     "columns",
+    "compare",
     "compress",
     "count",
     "datasets",

@@ -18,6 +18,7 @@ __all__ = [
     "check_draw",
     "command",
     "mechanism",
+    "numbers",
     "subcommands",
 ]
 
@@ -58,7 +59,7 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
     """Add what makes a mechanism; with `several`, epsilon may be a list."""
     what = "the privacy budget; 1 is a common choice"
     if several:
-        parser.add_argument("--epsilon", type=_numbers, required=True, help=f"{what}; 0.2,1,5 compares three")
+        parser.add_argument("--epsilon", type=numbers, required=True, help=f"{what}; 0.2,1,5 compares three")
     else:
         parser.add_argument("--epsilon", type=float, required=True, help=what)
     parser.add_argument("--delta", type=float, required=True, help="well below 1 / number of people, such as 1e-9")
@@ -74,7 +75,8 @@ def mechanism(arguments: argparse.Namespace, epsilon: float) -> Mechanism:
     return synth
 
 
-def _numbers(text: str) -> list[float]:
+def numbers(text: str) -> list[float]:
+    """Return numbers that were given with commas between them."""
     try:
         return [float(number) for number in text.split(",")]
     except ValueError:

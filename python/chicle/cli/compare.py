@@ -1,0 +1,73 @@
+"""`chicle compare`: mechanisms against each other on one table."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from chicle._checks import integer
+from chicle.cli.arguments import command, numbers
+from chicle.cli.evaluate import add_measures, measures
+from chicle.cli.output import check_output
+from chicle.cli.terminal import Progress, say
+from chicle.compare import check_plot, compare, contender_names, plot
+
+__all__ = ["add"]
+
+_HELP = f"""\
+Example:
+  chicle compare people.csv -s people.yaml --mechanisms prism,privsyn,independent --epsilon 0.2,1,5 --seeds 3 \\
+    -o results.csv --plot results.svg
+
+NOT PRIVATE: every run spends a budget of its own on the real table, for an experiment; do not publish the results.
+Mechanisms are {", ".join(contender_names())}, or module:function of your own.
+Stopped? The same command goes on: runs in the output are not done again, unless they failed.
+"""
+
+
+def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
+    """Add the command."""
+    made = command(commands, "compare", "run mechanisms over several epsilons and seeds: NOT PRIVATE", _HELP)
+    made.add_argument("real", metavar="REAL", help="the private table")
+    made.add_argument("-s", "--schema", required=True, help="the reviewed schema, YAML or JSON")
+    made.add_argument(
+        "--mechanisms", default="prism,privsyn,independent", metavar="A,B", help="which; prism,privsyn,independent"
+    )
+    made.add_argument("--epsilon", type=numbers, default=[0.2, 1.0, 5.0], help="the budgets (default 0.2,1,5)")
+    made.add_argument("--delta", type=float, default=1e-9, help="that of all budgets (default 1e-9)")
+    made.add_argument("--seeds", type=int, default=3, help="how many runs of each (default 3)")
+    made.add_argument("-o", "--output", metavar="OUT", help="where the runs go, a row each: .csv or .json")
+    made.add_argument("--plot", metavar="FILE", help="also draw errors, seconds and memory: .svg or .png")
+    made.add_argument("--timeout", type=float, metavar="SECONDS", help="stop a run after so long")
+    add_measures(made)
+    made.add_argument("--quiet", action="store_true", help="print errors and warnings only")
+    made.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    progress = Progress(quiet=arguments.quiet)
+    integer("--seeds", arguments.seeds, 1)
+    if arguments.plot is not None:
+        check_plot(arguments.plot)
+    for path in (arguments.output, arguments.plot):
+        if path is not None:
+            check_output(path, force=True, inputs=[arguments.real, arguments.schema])
+    found = compare(
+        arguments.real,
+        arguments.schema,
+        mechanisms=arguments.mechanisms.split(","),
+        epsilons=arguments.epsilon,
+        delta=arguments.delta,
+        seeds=arguments.seeds,
+        output=arguments.output,
+        timeout=arguments.timeout,
+        threads=arguments.threads,
+        progress=progress.say,
+        **measures(arguments),
+    )
+    progress.end()
+    if arguments.plot is not None:
+        plot(found, arguments.plot)
+    if not arguments.quiet:
+        say(str(found))
+    return 0

@@ -1,0 +1,84 @@
+"""`chicle evaluate`: how good a synthetic table is, against the real one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from chicle.cli.arguments import command
+from chicle.cli.terminal import Progress, say
+from chicle.errors import SchemaError
+from chicle.evaluate import evaluate
+from chicle.release import load
+
+__all__ = ["add", "add_measures", "measures"]
+
+_HELP = """\
+Example:
+  chicle evaluate people.csv synthetic.csv -s people.yaml --release people.chicle
+  chicle evaluate people.csv synthetic.csv -s people.yaml --epsilon 1 --delta 1e-9 --label income --json > scores.json
+
+NOT PRIVATE: what it prints was computed from the real table; do not publish it. Every number stands beside two others:
+the floor, which a fresh sample of the real table of the same length would have, and that of the Independent mechanism
+at the same budget, which knows no dependence.
+"""
+
+
+def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
+    """Add the command."""
+    made = command(commands, "evaluate", "say how good a synthetic table is: NOT PRIVATE", _HELP)
+    made.add_argument("real", metavar="REAL", help="the private table")
+    made.add_argument("synthetic", metavar="SYNTHETIC", help="the synthetic table")
+    made.add_argument("-s", "--schema", help="the schema, YAML or JSON; by default that of the release")
+    made.add_argument("--release", metavar="FILE", help="what the table was made from: tells schema and budget")
+    made.add_argument("--epsilon", type=float, help="the budget of the Independent baseline, if there is no release")
+    made.add_argument("--delta", type=float, help="goes with --epsilon")
+    made.add_argument("--seed", type=int, default=0, help="fixes the queries and the baselines (default 0)")
+    add_measures(made)
+    made.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    made.set_defaults(run=_run)
+
+
+def add_measures(parser: argparse.ArgumentParser) -> None:
+    """Add what `evaluate` may be told to measure."""
+    parser.add_argument("--label", metavar="COLUMN", help="a column to predict from all others by an SVM")
+    parser.add_argument(
+        "--gini", metavar="GROUP,CLASS,AMOUNT", help="three columns for the NIST Gini and pay-gap score"
+    )
+    parser.add_argument("--triples", type=int, default=300, help="how many triples to compare (default 300)")
+    parser.add_argument("--threads", type=int, help="how many threads to use; all there are by default")
+
+
+def measures(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of `evaluate` that were given."""
+    told: dict[str, Any] = {"triples": arguments.triples}
+    if arguments.label is not None:
+        told["label"] = arguments.label
+    if arguments.gini is not None:
+        names = tuple(arguments.gini.split(","))
+        if len(names) != 3:
+            raise SchemaError("--gini names three columns: a group, a class of two values and an amount")
+        told["gini"] = names
+    return told
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    progress = Progress(quiet=arguments.json)
+    release = None if arguments.release is None else load(arguments.release)
+    if arguments.schema is None and release is None:
+        raise SchemaError("the columns are not known; give --schema, or the --release that the table was made from")
+    progress.say("comparing")
+    found = evaluate(
+        arguments.real,
+        arguments.synthetic,
+        arguments.schema,
+        release=release,
+        epsilon=arguments.epsilon,
+        delta=arguments.delta,
+        seed=arguments.seed,
+        threads=arguments.threads,
+        **measures(arguments),
+    )
+    progress.end()
+    say(found.to_json() if arguments.json else str(found))
+    return 0

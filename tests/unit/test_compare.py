@@ -1,0 +1,144 @@
+"""Comparisons of mechanisms: tidy, resumable, and unharmed by what a contender does."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chicle
+from chicle import Comparison
+from chicle.compare import plot, run
+from chicle.errors import ArtefactError, ParameterError, PrivacyError, SchemaError
+
+CENSUS = chicle.datasets.census(1_500, d=4)
+PEER = "tests.contenders:"
+QUICK: dict[str, Any] = {"triples": 2, "queries": 5}
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The jobs that ran, in this process and without being judged."""
+    jobs = []
+
+    def runs(job: Any, _: Any) -> dict[str, Any]:
+        jobs.append((job.mechanism, job.epsilon, job.seed))
+        error = 0.5 / job.epsilon
+        return {"rows": 9, "seconds": 1.0, "peak_mb": 7.0, "scores": {"tvd_2": error}, "floor": {"tvd_2": 0.01}}
+
+    monkeypatch.setattr(run, "_in_a_process", runs)
+    return jobs
+
+
+def test_runs_have_a_process_each() -> None:
+    found = chicle.compare(CENSUS, mechanisms=["independent", f"{PEER}resample"], epsilons=[1], seeds=1, **QUICK)
+    ours, peer, floor = found.rows
+    assert [row["mechanism"] for row in found.rows] == ["independent", f"{PEER}resample", "floor"]
+    assert not ours["error"]
+    assert peer["rows"] == 1_500
+    assert 0 < peer["tvd_3"] < ours["tvd_3"]
+    assert peer["tvd_2"] == pytest.approx(floor["tvd_2"], rel=0.5)
+    assert ours["seconds"] > 0
+    assert 20 < ours["peak_mb"] < 2_000
+    assert str(found).startswith("NOT PRIVATE")
+
+
+def test_memory_is_that_of_the_run_and_failures_are_rows() -> None:
+    names = [f"{PEER}{name}" for name in ("resample", "greedy", "fails", "dies", "other_domain")]
+    found = chicle.compare(CENSUS, mechanisms=names, epsilons=[1], seeds=1, **QUICK)
+    told = {row["mechanism"].partition(":")[2]: row for row in found.rows}
+    assert told["greedy"]["peak_mb"] - told["resample"]["peak_mb"] == pytest.approx(305, rel=0.1)
+    assert told["fails"]["error"] == "RuntimeError", "what a peer says may quote a value"
+    assert told["dies"]["error"] == "the process ended with code 9"
+    assert told["other_domain"]["error"].startswith("DomainError: the synthetic table")
+    assert "tests.contenders:dies at epsilon 1, seed 0: the process ended with code 9" in str(found)
+
+
+def test_a_run_may_not_take_for_ever() -> None:
+    (row,) = chicle.compare(CENSUS, mechanisms=[f"{PEER}sleeps"], epsilons=[1], seeds=1, timeout=0.5).rows
+    assert row["error"] == "stopped after 0.5 seconds"
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.json"])
+def test_it_goes_on_where_it_stopped(tmp_path: Path, started: list[Any], name: str) -> None:
+    output = tmp_path / name
+    first = chicle.compare(CENSUS, mechanisms=["prism"], epsilons=[1, 0.2], seeds=2, output=output)
+    assert started == [("prism", 1.0, 0), ("prism", 1.0, 1), ("prism", 0.2, 0), ("prism", 0.2, 1)]
+    again = chicle.compare(CENSUS, mechanisms=["prism"], epsilons=[1, 0.2], seeds=2, output=output)
+    assert len(started) == 4
+    assert list(again.rows) == list(first.rows)
+    more = chicle.compare(CENSUS, mechanisms=["independent", "prism"], epsilons=[1], seeds=3, output=output)
+    assert started[4:] == [("independent", 1.0, 0), ("independent", 1.0, 1), ("independent", 1.0, 2), ("prism", 1.0, 2)]
+    assert [row["mechanism"] for row in more.rows].count("floor") == 1
+    assert list(Comparison.load(output).rows) == list(more.rows)
+
+
+def test_failed_runs_are_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Any]) -> None:
+    good = run._in_a_process
+    monkeypatch.setattr(run, "_in_a_process", lambda *_: {"error": "MemoryError"})
+    output = tmp_path / "r.csv"
+    chicle.compare(CENSUS, mechanisms=["prism"], epsilons=[1], seeds=1, output=output)
+    assert Comparison.load(output).rows[0]["error"] == "MemoryError"
+    monkeypatch.setattr(run, "_in_a_process", good)
+    found = chicle.compare(CENSUS, mechanisms=["prism"], epsilons=[1], seeds=1, output=output)
+    assert len(started) == 1
+    assert [row["error"] for row in found.rows] == ["", ""]
+
+
+def test_a_file_is_of_one_comparison(tmp_path: Path, started: list[Any]) -> None:
+    output = tmp_path / "r.csv"
+    chicle.compare(CENSUS, mechanisms=["prism"], epsilons=[1], seeds=1, output=output)
+    others: list[tuple[Any, dict[str, Any]]] = [(chicle.datasets.census(1_501, d=4), {}), (CENSUS, {"triples": 3})]
+    for real, options in others:
+        with pytest.raises(ParameterError, match="another table, schema or version"):
+            chicle.compare(real, mechanisms=["prism"], epsilons=[1], seeds=1, output=output, **options)
+    (tmp_path / "s.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    (tmp_path / "s.json").write_text("{}", encoding="utf-8")
+    for name in ("s.csv", "s.json"):
+        with pytest.raises(ArtefactError, match="is no comparison"):
+            chicle.compare(CENSUS, mechanisms=["prism"], epsilons=[1], seeds=1, output=tmp_path / name)
+    assert len(started) == 1
+
+
+def test_the_table_is_tidy(tmp_path: Path, started: list[Any]) -> None:
+    output = tmp_path / "r.csv"
+    found = chicle.compare(CENSUS, mechanisms=["prism"], epsilons=[1, 2], seeds=2, output=output)
+    first, *rest = output.read_text(encoding="utf-8").splitlines()
+    assert first.startswith("# NOT PRIVATE")
+    rows = list(csv.DictReader(rest))
+    assert [(row["mechanism"], row["epsilon"], row["seed"]) for row in rows[:2]] == [
+        ("prism", "1.0", "0"),
+        ("prism", "1.0", "1"),
+    ]
+    assert json.loads(found.to_json())["warning"].startswith("NOT PRIVATE")
+    assert found.means("tvd_2")["prism", 2.0] == [0.25, 0.25]
+    with pytest.raises(ParameterError, match="no column 'x'"):
+        found.means("x")
+    assert len(started) == 4
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_it_is_drawn(tmp_path: Path, started: list[Any], ending: str) -> None:
+    found = chicle.compare(CENSUS, epsilons=[0.2, 1, 5], seeds=2)
+    assert len(started) == 18
+    plot(found, tmp_path / f"p.{ending}")
+    drawn = (tmp_path / f"p.{ending}").read_bytes()
+    assert drawn[:4] in (b"<?xm", b"\x89PNG")
+    with pytest.raises(ParameterError, match=r"a picture is \*.svg or \*.png"):
+        plot(found, tmp_path / "p.gif")
+
+
+def test_what_can_not_run_is_refused_first(started: list[Any]) -> None:
+    for name in ("prsm", "nowhere:mst", f"{PEER}nobody", ":", "json:"):
+        with pytest.raises(ParameterError, match="mechanism"):
+            chicle.compare(CENSUS, mechanisms=["prism", name])
+    with pytest.raises(PrivacyError, match="epsilon"):
+        chicle.compare(CENSUS, epsilons=[1, -1])
+    with pytest.raises(PrivacyError, match="delta"):
+        chicle.compare(CENSUS, delta=2)
+    with pytest.raises(ParameterError, match="seeds"):
+        chicle.compare(CENSUS, seeds=0)
+    with pytest.raises(SchemaError, match="draft"):
+        chicle.compare(CENSUS, chicle.Schema(CENSUS.domain, reviewed=False))
+    assert started == []
