@@ -40,7 +40,12 @@ def main(folder: Path) -> None:
     start = timed("baselines: bootstrap and Independent", start)
     tables = [contest.real, *contest.others]
     triples = cliques_of(real.domain, 3, TRIPLES, np.random.default_rng(0))
-    for size, cliques in {1: [(name,) for name in real.domain], 2: chicle.pairs(real.domain), 3: triples}.items():
+    sizes: dict[int, list[chicle.Clique]] = {
+        1: [(name,) for name in real.domain],
+        2: chicle.pairs(real.domain),
+        3: triples,
+    }
+    for size, cliques in sizes.items():
         observe(tables, cliques, None, Distances.empty(3, len(cliques)))
         start = timed(f"{len(cliques):,} {size}-way errors of three tables", start)
     errors = perf_counter() - begin

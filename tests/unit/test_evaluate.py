@@ -157,3 +157,20 @@ def test_the_budget_of_the_release_is_not_touched() -> None:
     assert synth.ledger_.spent == spent
     assert "epsilon=1" in found.budget
     assert found["tvd_1"].independent == pytest.approx(found["tvd_1"].value, rel=0.9)
+
+
+def test_columns_that_were_discovered_are_known_by_the_release() -> None:
+    frame = pd.DataFrame({"town": ["x"] * 400 + ["y"] * 300, "left": [True, False] * 350})
+    schema = chicle.Schema({"town": {"type": "open", "most": 5}, "left": {"type": "boolean"}})
+    synth = chicle.Independent(epsilon=5, delta=1e-6).fit(frame, schema)
+    found = chicle.evaluate(frame, synth.sample(seed=0), schema, release=synth.release_)
+    assert found["tvd_1"].value < 0.1  # type: ignore[operator]
+    with pytest.raises(SchemaError, match="'town' is yet to be discovered; give the release"):
+        chicle.evaluate(frame, frame, schema)
+
+
+def test_a_release_from_elsewhere_has_no_budget() -> None:
+    real = table(300, 1)
+    release = chicle.Independent(epsilon=1, delta=1e-6).fit(real).release_
+    stated = chicle.Release.from_marginals(release.measurements, release.schema, claim="by the bureau")
+    assert "no budget was given" in chicle.evaluate(real, stated.sample(seed=0), release=stated).budget

@@ -45,27 +45,27 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    progress = Progress(quiet=arguments.quiet)
     integer("--seeds", arguments.seeds, 1)
     if arguments.plot is not None:
         check_plot(arguments.plot)
     for path in (arguments.output, arguments.plot):
         if path is not None:
             check_output(path, force=True, inputs=[arguments.real, arguments.schema])
-    found = compare(
-        arguments.real,
-        arguments.schema,
-        mechanisms=arguments.mechanisms.split(","),
-        epsilons=arguments.epsilon,
-        delta=arguments.delta,
-        seeds=arguments.seeds,
-        output=arguments.output,
-        timeout=arguments.timeout,
-        threads=arguments.threads,
-        progress=progress.say,
-        **measures(arguments),
-    )
-    progress.end()
+    told = measures(arguments)
+    with Progress(quiet=arguments.quiet) as progress:
+        found = compare(
+            arguments.real,
+            arguments.schema,
+            mechanisms=arguments.mechanisms.split(","),
+            epsilons=arguments.epsilon,
+            delta=arguments.delta,
+            seeds=arguments.seeds,
+            output=arguments.output,
+            timeout=arguments.timeout,
+            threads=arguments.threads,
+            progress=progress.say,
+            **told,
+        )
     if arguments.plot is not None:
         plot(found, arguments.plot)
     if not arguments.quiet:

@@ -63,22 +63,22 @@ def measures(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    progress = Progress(quiet=arguments.json)
     release = None if arguments.release is None else load(arguments.release)
     if arguments.schema is None and release is None:
         raise SchemaError("the columns are not known; give --schema, or the --release that the table was made from")
-    progress.say("comparing")
-    found = evaluate(
-        arguments.real,
-        arguments.synthetic,
-        arguments.schema,
-        release=release,
-        epsilon=arguments.epsilon,
-        delta=arguments.delta,
-        seed=arguments.seed,
-        threads=arguments.threads,
-        **measures(arguments),
-    )
-    progress.end()
+    told = measures(arguments)
+    with Progress(quiet=arguments.json) as progress:
+        progress.say("comparing")
+        found = evaluate(
+            arguments.real,
+            arguments.synthetic,
+            arguments.schema,
+            release=release,
+            epsilon=arguments.epsilon,
+            delta=arguments.delta,
+            seed=arguments.seed,
+            threads=arguments.threads,
+            **told,
+        )
     say(found.to_json() if arguments.json else str(found))
     return 0

@@ -37,8 +37,8 @@ def independent_at(real: Records, n: int, budget: Budget | None, schema: Schema,
         return Records(columns, real.domain)
     coded = Schema.from_cardinalities(real.domain, max_records_per_person=schema.max_records_per_person)
     records = Records({name: real[name] for name in real}, real.domain)
-    mechanism = Independent(**budget.promise())
-    made: Records = mechanism.fit(records, coded, ledger=Ledger(budget, noise=TestNoise(seed))).sample(n, seed)
+    ledger = Ledger(Budget(rho=budget.rho), noise=TestNoise(seed))
+    made: Records = Independent(rho=budget.rho).fit(records, coded, ledger=ledger).sample(n, seed)
     return made
 
 

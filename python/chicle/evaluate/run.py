@@ -22,6 +22,7 @@ from chicle.evaluate.tables import read_both, schema_of
 from chicle.evaluate.workload import Workload, weighted, workload_scores
 from chicle.generate.start import check_seed
 from chicle.privacy.budget import Budget
+from chicle.privacy.stated import StatedLedger
 from chicle.release import Release
 from chicle.schema import Schema
 
@@ -139,7 +140,8 @@ def _most(name: str, value: int | None) -> int | None:
 def _budget(release: Release | None, epsilon: float | None, delta: float | None) -> Budget | None:
     if epsilon is not None or delta is not None:
         return Budget(epsilon=epsilon, delta=delta)
-    return None if release is None else release.ledger.budget
+    # A release from elsewhere states its privacy in words.
+    return None if release is None or isinstance(release.ledger, StatedLedger) else release.ledger.budget
 
 
 def _clique_errors(cliques: list[Clique], found: Distances, of: int) -> CliqueErrors:

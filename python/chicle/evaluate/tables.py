@@ -18,17 +18,28 @@ __all__ = ["read_both", "schema_of"]
 
 def schema_of(real: object, schema: object, release: Release | None) -> Schema:
     """Return what the columns are: by the schema, a file of it, the release, or the records themselves."""
+    declared = _declared(real, schema)
+    if release is not None and (declared is None or declared.undiscovered):
+        return release.schema
+    if declared is None:
+        raise SchemaError(
+            "a table needs a schema to be compared; give schema=, or the release that the table was made from"
+        )
+    if declared.undiscovered:
+        raise SchemaError(
+            f"column {declared.undiscovered[0]!r} is yet to be discovered; give the release, whose schema knows it"
+        )
+    return declared
+
+
+def _declared(real: object, schema: object) -> Schema | None:
     if isinstance(schema, (str, os.PathLike)):
         return Schema.load(Path(schema))
     if schema is not None:
         return as_schema(schema)  # type: ignore[arg-type]  # it refuses what is none
-    if release is not None:
-        return release.schema
     if isinstance(real, Records):
         return Schema(real.domain, max_records_per_person=real.max_records_per_person)
-    raise SchemaError(
-        "a table needs a schema to be compared; give schema=, or the release that the table was made from"
-    )
+    return None
 
 
 def read_both(real: Any, synthetic: Any, schema: Schema) -> tuple[Records, Records]:  # noqa: ANN401 - any table or path
