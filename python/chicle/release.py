@@ -261,7 +261,7 @@ class Release:
         >>> 0 < bound.estimate_error <= bound.table_error, bound.distance < 0.1
         (True, True)
         """
-        records = None if synthetic is None else self.schema.encode(synthetic)
+        records = None if synthetic is None else self.schema.of_synthetic().encode(synthetic)
         return error_bounds(
             self.measurements, self.schema.domain, cliques, confidence, synthetic=records, threads=threads
         )

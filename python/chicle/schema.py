@@ -7,6 +7,7 @@ of table that the source was.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from copy import copy
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -218,6 +219,21 @@ class Schema:
     def mark_reviewed(self) -> Schema:
         """Return the same schema, reviewed: you vouch that nothing in it was learnt from the private table alone."""
         return Schema(self._columns, (), self._max_records_per_person, person=self._person, comments=self._comments)
+
+    def of_synthetic(self) -> Schema:
+        """Return the schema of synthetic tables, whose rows are nobody's: it limits no person's rows.
+
+        Examples
+        --------
+        >>> schema = Schema({"smoker": {"type": "boolean"}}, person="patient")
+        >>> len(schema.of_synthetic().encode({"smoker": [True, False]}))
+        2
+        """
+        if self._person is None:
+            return self
+        nobody = copy(self)
+        vars(nobody).update(_person=None, _columns={self._person: Identifier(), **self._columns})
+        return nobody
 
     def check_reviewed(self) -> None:
         """Raise a SchemaError for a draft that nobody has reviewed."""

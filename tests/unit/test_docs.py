@@ -27,16 +27,6 @@ def test_there_are_examples() -> None:
     assert {"chicle.domain.Domain", "chicle.marginals.count", "chicle.privacy.ledger.Ledger"} <= found
 
 
-@pytest.mark.parametrize("page", ["README.md"])
-def test_pages(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
-    assert blocks
-    scope: dict[str, object] = {}
-    for block in blocks:
-        exec(block, scope)  # noqa: S102 - our own page
-    assert "spent rho" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("page", ["README.md", "PRIVACY.md"])
 def test_pages_name_files_that_exist(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

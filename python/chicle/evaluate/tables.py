@@ -52,7 +52,7 @@ def read_both(real: Any, synthetic: Any, schema: Schema) -> tuple[Records, Recor
     schema
         What their columns are. Where it names a person column, only the rows that a fit would keep are compared.
     """
-    return _read("real", real, schema), _read("synthetic", synthetic, schema)
+    return _read("real", real, schema), _read("synthetic", synthetic, schema.of_synthetic())
 
 
 def _read(which: str, source: Any, schema: Schema) -> Records:  # noqa: ANN401

@@ -1,0 +1,76 @@
+"""Examples of the pages run, in a folder of their own, in the order in which a reader meets them."""
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import chicle
+from chicle import Schema
+from chicle.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|^    (chicle [^\n]*)$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: str) -> Iterator[tuple[str, str]]:
+    """The examples of a page: ``python``, ``yaml``, ``text`` for what an example prints, ``chicle`` for a command."""
+    for kind, text, command in _BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
+        if command or kind:
+            yield ("chicle", command) if command else (kind, text)
+
+
+def run(kind: str, text: str, scope: dict[str, object]) -> None:
+    if kind == "python":
+        exec(compile(text, "example", "exec"), scope)  # noqa: S102 - our own pages
+    elif kind == "yaml":
+        name = re.match(r"# (\S+)", text)
+        assert name, "a schema in a page begins with the name of its file"
+        Path(name[1]).write_text(text, encoding="utf-8")
+    else:
+        told = shlex.split(text, comments=True)[1:]
+        assert main(told) == 0, text
+        if told[:2] == ["schema", "draft"]:
+            # The reader is told to review it.
+            Schema.load(told[4]).mark_reviewed().save(told[4])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {}
+    said = ""
+    if not re.search(r"to_csv\(\"people.csv\"", (ROOT / page).read_text(encoding="utf-8")):
+        census = chicle.datasets.census(2_000, d=5)
+        rows = zip(*(census[name] for name in census.domain), strict=True)
+        lines = [",".join(census.domain), *(",".join(map(str, row)) for row in rows)]
+        (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
+    for kind, text in blocks(page):
+        if kind == "text":
+            assert doctest.OutputChecker().check_output(text, said, FLAGS), f"wanted:\n{text}\ngot:\n{said}"
+            continue
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            run(kind, text, scope)
+        said = out.getvalue()
+
+
+def test_pages_have_examples() -> None:
+    found = {page: [kind for kind, _ in blocks(page)] for page in PAGES}
+    assert {"python", "chicle"} <= set(found["README.md"])
+    assert {"python", "chicle", "yaml"} <= set(found["docs/tutorial.md"])
+    assert sum(map(len, found.values())) > 20
+
+
+@pytest.mark.parametrize("page", [*PAGES, "examples/README.md", "PRIVACY.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    here = (ROOT / page).parent
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8")):
+        assert (here / target).exists(), target
