@@ -28,6 +28,7 @@ from chicle.mechanisms import Independent, Prism, PrismOptions, PrivSyn
 from chicle.privacy import Budget, Ledger
 from chicle.records import Records
 from chicle.release import Release, load
+from chicle.report import report
 from chicle.schema import Schema
 from chicle.synthesize import synthesize
 
@@ -78,6 +79,7 @@ __all__ = [
     "pairs",
     "privacy",
     "project",
+    "report",
     "select",
     "synthesize",
 ]

@@ -13,12 +13,12 @@ from chicle.release import Release
 from chicle.schema import Schema
 from chicle.table_files import read_table
 
-__all__ = ["read_both", "schema_of"]
+__all__ = ["read_both", "read_one", "schema_of"]
 
 
 def schema_of(real: object, schema: object, release: Release | None) -> Schema:
     """Return what the columns are: by the schema, a file of it, the release, or the records themselves."""
-    declared = _declared(real, schema)
+    declared = _declared(real, schema) if schema is not None or release is None else None
     if release is not None and (declared is None or declared.undiscovered):
         return release.schema
     if declared is None:
@@ -52,10 +52,11 @@ def read_both(real: Any, synthetic: Any, schema: Schema) -> tuple[Records, Recor
     schema
         What their columns are. Where it names a person column, only the rows that a fit would keep are compared.
     """
-    return _read("real", real, schema), _read("synthetic", synthetic, schema.of_synthetic())
+    return read_one("real", real, schema), read_one("synthetic", synthetic, schema.of_synthetic())
 
 
-def _read(which: str, source: Any, schema: Schema) -> Records:  # noqa: ANN401
+def read_one(which: str, source: Any, schema: Schema) -> Records:  # noqa: ANN401
+    """Return one table as records over the schema's domain; errors say which it is."""
     if isinstance(source, (str, os.PathLike)):
         source = read_table(Path(source), schema)
     try:

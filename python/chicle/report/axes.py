@@ -1,0 +1,176 @@
+"""The values of an attribute as an axis that can be drawn: in words, and not more of them than fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle.columns import Column, Date, DateTime, Integer, Number
+from chicle.report.html import cut
+from chicle.schema import Schema
+
+__all__ = ["Axis", "Labels"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_LONGEST = 300  # letters of a label, in full
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """Groups of codes, in the order in which they are drawn.
+
+    Attributes
+    ----------
+    name
+        The attribute.
+    into
+        The group of each code, or of each bucket where the attribute is seen in buckets.
+    labels
+        Each group in words.
+    ordered
+        Whether neighbouring groups are neighbouring values.
+    rest
+        Whether the last group is of all values that found no room: it is no value, and may be larger than any.
+    """
+
+    name: str
+    into: Ints
+    labels: tuple[str, ...]
+    ordered: bool
+    rest: bool
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def named(self) -> int:
+        """How many groups there are but the rest."""
+        return len(self) - self.rest
+
+    def grouped(self, values: npt.NDArray[Any], axis: int = 0) -> Floats:
+        """Return values added up by group along an axis."""
+        moved = np.moveaxis(np.asarray(values, dtype=np.float64), axis, 0)
+        sums = np.zeros((len(self), *moved.shape[1:]))
+        np.add.at(sums, self.into, moved)
+        return np.moveaxis(sums, 0, axis)
+
+
+class Labels:
+    """What the codes of a schema's attributes stand for, in words."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._columns: Mapping[str, Column] = schema.columns
+
+    def axis(self, name: str, weights: npt.NDArray[Any], most: int, buckets: npt.NDArray[Any] | None = None) -> Axis:
+        """Return an axis of at most so many groups.
+
+        Neighbours of an ordered attribute are merged; of another the heaviest values are kept, and the rest is one
+        group. Missing stays by itself.
+
+        Parameters
+        ----------
+        name
+            The attribute.
+        weights
+            How much of the table each code has, or each bucket.
+        most
+            How many groups there may be.
+        buckets
+            The bucket of each code, where the attribute is seen in buckets.
+        """
+        cardinality = self._schema.domain[name]
+        codes_of = np.arange(cardinality) if buckets is None else np.asarray(buckets, dtype=np.int64)
+        first, last = _ends(codes_of, len(weights))
+        missing = self._missing(name)
+        lone = int(codes_of[missing]) if missing is not None and (codes_of == codes_of[missing]).sum() == 1 else None
+        ordered = name in self._schema.ordinal
+        into = _neighbours(len(weights), most, lone) if ordered else _heaviest(weights, most)
+        sizes = np.bincount(into[codes_of], minlength=int(into.max()) + 1)
+        labels = []
+        for group, size in enumerate(sizes.tolist()):
+            members = np.flatnonzero(into == group)
+            if ordered:
+                labels.append(self._span(name, int(first[members].min()), int(last[members].max())))
+            elif len(members) > 1:
+                labels.append(f"{size} others")
+            else:
+                more = "" if size == 1 else f" + {size - 1}"
+                labels.append(self.text(name, int(first[members[0]])) + more)
+        return Axis(name, into, tuple(labels), ordered, rest=not ordered and len(weights) > most)
+
+    def text(self, name: str, code: int) -> str:
+        """Return what a code stands for."""
+        column = self._columns.get(name)
+        if column is None or not column.modelled:
+            return f"code {code}"
+        if code == self._missing(name):
+            return "missing"
+        return cut(_said(column, code, code), _LONGEST)
+
+    def _span(self, name: str, first: int, last: int) -> str:
+        if first == last:
+            return self.text(name, first)
+        column = self._columns.get(name)
+        if isinstance(column, (Integer, Number, Date, DateTime)) and last < column.size:
+            return _said(column, first, last)
+        return cut(f"{self.text(name, first)} to {self.text(name, last)}", _LONGEST)
+
+    def _missing(self, name: str) -> int | None:
+        column = self._columns.get(name)
+        return column.size if column is not None and column.modelled and column.missing else None
+
+
+def _said(column: Column, first: int, last: int) -> str:
+    """Return what codes from `first` to `last` stand for."""
+    if isinstance(column, Integer):
+        low, high = int(column.starts[first]), int(column.starts[last + 1]) - 1
+        return f"{low}" if low == high else f"{low} to {high}"
+    if isinstance(column, Number):
+        return f"{column.edges[first]:.6g} to {column.edges[last + 1]:.6g}"
+    if isinstance(column, (Date, DateTime)):
+        kept, shown, least = ("D", "D", 1) if isinstance(column, Date) else ("us", "m", 60_000_000)
+        ends = np.array([column.edges[first], column.edges[last + 1] - least])
+        low, high = ends.astype(f"datetime64[{kept}]").astype(f"datetime64[{shown}]").astype(str).tolist()
+        return low if low >= high else f"{low} to {high}"
+    labels = _labels(column)
+    return f"code {first}" if labels is None else str(labels[first])
+
+
+@lru_cache(maxsize=256)
+def _labels(column: Column) -> tuple[Any, ...] | None:
+    return column.labels
+
+
+def _ends(codes_of: Ints, buckets: int) -> tuple[Ints, Ints]:
+    """Return the first and the last code of each bucket; 0 where it has none."""
+    first, last = np.zeros(buckets, dtype=np.int64), np.zeros(buckets, dtype=np.int64)
+    codes = np.arange(codes_of.size)
+    last[codes_of] = codes
+    first[codes_of[::-1]] = codes[::-1]
+    return first, last
+
+
+def _neighbours(units: int, most: int, lone: int | None) -> Ints:
+    """Merge neighbours into groups of nearly equal numbers of them, one apart from all."""
+    others = units if lone is None else units - 1
+    groups = min(others, max(most - (lone is not None), 1))
+    into = np.arange(others) * max(groups, 1) // max(others, 1)
+    return into if lone is None else np.insert(into, lone, groups)
+
+
+def _heaviest(weights: npt.NDArray[Any], most: int) -> Ints:
+    """Keep the heaviest, in their own order where all fit, else by weight; the rest becomes one group, the last."""
+    if len(weights) <= most:
+        return np.arange(len(weights))
+    order = np.argsort(-np.asarray(weights, dtype=np.float64), kind="stable")
+    into = np.full(len(weights), most - 1)
+    into[order[: most - 1]] = np.arange(most - 1)
+    return into

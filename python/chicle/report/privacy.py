@@ -1,0 +1,116 @@
+"""What a reviewer signs: who is protected, by how much, what was released, and what is taken for granted."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from chicle.privacy.ledger import Event, Ledger
+from chicle.release import Release
+from chicle.report.html import Markup, Piece, cut, tag
+
+__all__ = ["privacy", "table"]
+
+_MOST_EVENTS = 2_000
+_DELTA = 1e-9
+
+_ASSUMED = (
+    "The schema (names, values, bounds and bins of the columns) is public: it was declared, not read off the data.",
+    "The random generator of the operating system is sound.",
+    "This is the only release of these people's data, or the budgets of all of them are added up.",
+    "Timing and memory use of the computer were not observed.",
+)
+
+
+def privacy(release: Release) -> Markup:
+    """Return the section on privacy."""
+    ledger = release.ledger
+    budget, k = ledger.budget, release.schema.max_records_per_person
+    rows: list[tuple[Piece, Piece]] = [
+        ("Neighbours", "two tables, one of which is the other with one person added or removed"),
+        ("Rows of a person", f"at most {k} (max_records_per_person)"),
+    ]
+    if budget.epsilon is not None and budget.delta is not None:
+        rows.append(("Promised", f"({budget.epsilon:g}, {budget.delta:g})-differential privacy"))
+        rows.append(("Spent", f"ε {ledger.epsilon():.4g} at δ {budget.delta:g}, rounded up"))
+    else:
+        promised = f"μ {budget.mu:g} of Gaussian DP" if budget.mu is not None else f"ρ {budget.rho:g} of zCDP"
+        rows.append(("Promised", promised))
+        if ledger.spent:
+            rows.append(("Spent", f"ε {ledger.epsilon(_DELTA):.4g} at δ {_DELTA:g}, rounded up"))
+    rows += [
+        ("ρ", f"{ledger.spent:.6g} of {budget.rho:.6g}"),
+        ("μ", f"{math.sqrt(2 * ledger.spent):.6g} of {math.sqrt(2 * budget.rho):.6g} (μ² = 2ρ)"),
+        (
+            "Accounting",
+            {"gdp": "exact Gaussian DP", "zcdp": "zero-concentrated DP"}.get(budget.accounting, budget.accounting),
+        ),
+        ("Noise", _noise(ledger)),
+        ("Releases", f"{len(ledger.events):,}, of {sum(event.values for event in ledger.events):,} values"),
+    ]
+    told = tag("table", [tag("tr", tag("th", head), tag("td", said)) for head, said in rows], class_="facts")
+    assumed = tag("ul", [tag("li", note) for note in (*release.notes, *_ASSUMED)])
+    signed = tag("p", "Reviewed by ", tag("span", class_="blank"), " on ", tag("span", class_="blank"), class_="sign")
+    return tag(
+        "section",
+        tag("h2", "Privacy"),
+        tag("div", told, tag("div", tag("h3", "What is taken for granted"), assumed, signed), class_="two"),
+        tag("h3", "What the budget was spent on"),
+        _by_purpose(ledger),
+        _all_events(ledger),
+        id="privacy",
+    )
+
+
+def table(head: Sequence[Piece], rows: Sequence[Sequence[Piece]], numbers: int = 1) -> Markup:
+    """Return a table; columns from `numbers` on are aligned to the right."""
+
+    def cells(kind: str, row: Sequence[Piece]) -> Markup:
+        return tag("tr", [tag(kind, cell, class_="n" if i >= numbers else None) for i, cell in enumerate(row)])
+
+    body = tag("tbody", [cells("td", row) for row in rows])
+    return tag("div", tag("table", tag("thead", cells("th", head)), body), class_="scroll")
+
+
+def _noise(ledger: Ledger) -> str:
+    if not ledger.private:
+        return "TEST NOISE from a seed: not private"
+    kinds = sorted({event.kind for event in ledger.events})
+    named = {"gaussian": "exactly rounded Gaussian", "laplace": "exact discrete Laplace"}
+    said = ", ".join(named.get(kind, kind) for kind in kinds) or "none"
+    return f"{said}, from the operating system's random generator"
+
+
+def _by_purpose(ledger: Ledger) -> Markup:
+    groups: dict[str, list[Event]] = defaultdict(list)
+    for event in ledger.events:
+        groups[event.purpose].append(event)
+    how, whole = ledger.budget.accounting, ledger.budget.rho
+    rows = []
+    for purpose, events in groups.items():
+        cost = math.fsum(event.rho(how) for event in events)
+        values = sum(event.values for event in events)
+        rows.append([cut(purpose, 60), f"{len(events):,}", f"{values:,}", f"{cost:.4g}", f"{cost / whole:.1%}"])
+    return table(["release", "how many", "values", "ρ", "share of the budget"], rows)
+
+
+def _all_events(ledger: Ledger) -> Markup:
+    how, rows = ledger.budget.accounting, []
+    for event in ledger.events[:_MOST_EVENTS]:
+        sensitivity = getattr(event, "l2_sensitivity", getattr(event, "l1_sensitivity", None))
+        of = "-" if event.clique is None else " × ".join(cut(name, 40) for name in event.clique) or "number of records"
+        rows.append(
+            [
+                cut(event.purpose, 60),
+                tag("bdi", of),
+                f"{event.values:,}",
+                "-" if sensitivity is None else f"{sensitivity:g}",
+                event.noise,
+                f"{event.rho(how):.4g}",
+            ]
+        )
+    more = len(ledger.events) - len(rows)
+    end = tag("p", f"and {more:,} more") if more else None
+    head = tag("summary", f"The ledger: every release ({len(ledger.events):,})")
+    return tag("details", head, table(["release", "of", "values", "sensitivity", "noise", "ρ"], rows, 2), end)
