@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from chicle._core import __version__
-from chicle.cli import compare, demo, evaluate, plan, sample, schema, synth
+from chicle.cli import compare, demo, evaluate, plan, report, sample, schema, synth
 from chicle.cli.arguments import Parser, command, subcommands
 from chicle.cli.terminal import warn
 from chicle.errors import ChicleError
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (demo, schema, plan, synth, sample, evaluate, compare)
+_COMMANDS = (demo, schema, plan, synth, sample, evaluate, report, compare)
 
 _WAY = """\
 From your own table to a synthetic one:
@@ -33,6 +33,7 @@ From your own table to a synthetic one:
   chicle synth people.csv -s people.yaml -o synthetic.csv --epsilon 1 --delta 1e-9 --release people.chicle
   chicle sample people.chicle -o more.csv -n 1000000
   chicle evaluate people.csv synthetic.csv -s people.yaml --release people.chicle     # NOT PRIVATE: how good is it?
+  chicle report people.chicle -o report.html      # a page about it, safe to publish
 
 Tables are CSV (also .csv.gz), Parquet (.parquet) or Arrow (.arrow, .feather), by the ending of their name.
 `chicle COMMAND --help` explains each command with an example.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from chicle.columns import Column, Date, DateTime, Integer, Number
+from chicle.labels import value_labels
 from chicle.report.html import cut
 from chicle.schema import Schema
 
@@ -67,7 +65,7 @@ class Labels:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._columns: Mapping[str, Column] = schema.columns
+        self._texts: dict[str, list[str]] = {}
 
     def axis(self, name: str, weights: npt.NDArray[Any], most: int, buckets: npt.NDArray[Any] | None = None) -> Axis:
         """Return an axis of at most so many groups.
@@ -108,45 +106,16 @@ class Labels:
 
     def text(self, name: str, code: int) -> str:
         """Return what a code stands for."""
-        column = self._columns.get(name)
-        if column is None or not column.modelled:
-            return f"code {code}"
-        if code == self._missing(name):
-            return "missing"
-        return cut(_said(column, code, code), _LONGEST)
+        if name not in self._texts:
+            self._texts[name] = value_labels(self._schema, name)
+        return cut(self._texts[name][code], _LONGEST)
 
     def _span(self, name: str, first: int, last: int) -> str:
-        if first == last:
-            return self.text(name, first)
-        column = self._columns.get(name)
-        if isinstance(column, (Integer, Number, Date, DateTime)) and last < column.size:
-            return _said(column, first, last)
-        return cut(f"{self.text(name, first)} to {self.text(name, last)}", _LONGEST)
+        return self.text(name, first) if first == last else f"{self.text(name, first)} … {self.text(name, last)}"
 
     def _missing(self, name: str) -> int | None:
-        column = self._columns.get(name)
+        column = self._schema.columns.get(name)
         return column.size if column is not None and column.modelled and column.missing else None
-
-
-def _said(column: Column, first: int, last: int) -> str:
-    """Return what codes from `first` to `last` stand for."""
-    if isinstance(column, Integer):
-        low, high = int(column.starts[first]), int(column.starts[last + 1]) - 1
-        return f"{low}" if low == high else f"{low} to {high}"
-    if isinstance(column, Number):
-        return f"{column.edges[first]:.6g} to {column.edges[last + 1]:.6g}"
-    if isinstance(column, (Date, DateTime)):
-        kept, shown, least = ("D", "D", 1) if isinstance(column, Date) else ("us", "m", 60_000_000)
-        ends = np.array([column.edges[first], column.edges[last + 1] - least])
-        low, high = ends.astype(f"datetime64[{kept}]").astype(f"datetime64[{shown}]").astype(str).tolist()
-        return low if low >= high else f"{low} to {high}"
-    labels = _labels(column)
-    return f"code {first}" if labels is None else str(labels[first])
-
-
-@lru_cache(maxsize=256)
-def _labels(column: Column) -> tuple[Any, ...] | None:
-    return column.labels
 
 
 def _ends(codes_of: Ints, buckets: int) -> tuple[Ints, Ints]:

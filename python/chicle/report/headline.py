@@ -8,6 +8,7 @@ import numpy as np
 
 from chicle.evaluate.result import Evaluation, Score
 from chicle.privacy.budget import Budget
+from chicle.privacy.stated import StatedLedger
 from chicle.report import charts
 from chicle.report.facts import Facts
 from chicle.report.html import Markup, Piece, cut, tag
@@ -62,6 +63,9 @@ def _banner(facts: Facts) -> Markup:
     if release is not None and not release.ledger.private:
         said = "NOT PRIVATE: the release was made with test noise, which protects nobody. Do not publish it."
         return tag("p", said, class_="banner bad", role="alert")
+    if release is not None and isinstance(release.ledger, StatedLedger):
+        said = "As safe as the marginals it was computed from: chicle did not make them and only passes their claim on."
+        return tag("p", said, class_="banner good")
     said = "Safe to publish: all of this was computed from the released noisy counts; the real table was not looked at."
     if not facts.drawn:
         said = (
@@ -94,22 +98,18 @@ def _privacy_card(facts: Facts) -> Markup:
     if facts.release is None:
         return _card("Privacy", "not known", "no release was given: nothing is known of how this table was made")
     ledger = facts.release.ledger
+    if isinstance(ledger, StatedLedger):
+        return _card("Privacy", "stated elsewhere", cut(ledger.claim, 300))
     k = facts.schema.max_records_per_person
     who = f"one person of at most {k} row{'s' if k > 1 else ''}, added or removed"
-    return _card("Privacy", _promise(ledger.budget), f"{_spent(facts)}; protects {who}")
+    spent = f"{ledger.spent / ledger.budget.rho:.1%} of the budget spent"
+    return _card("Privacy", _promise(ledger.budget), f"{spent}; protects {who}")
 
 
 def _promise(budget: Budget) -> Piece:
     if budget.epsilon is not None:
         return [f"ε = {budget.epsilon:g}", tag("small", f" at δ = {budget.delta:g}")]
     return f"μ = {budget.mu:g}" if budget.mu is not None else f"ρ = {budget.rho:g}"
-
-
-def _spent(facts: Facts) -> str:
-    ledger = facts.release.ledger if facts.release is not None else None
-    if ledger is None or ledger.budget.rho == 0:
-        return ""
-    return f"{ledger.spent / ledger.budget.rho:.1%} of the budget spent"
 
 
 def _worst_card(facts: Facts, evaluation: Evaluation) -> Markup:
@@ -156,7 +156,8 @@ def _scales(facts: Facts) -> Markup | None:
     if evaluation is None:
         return None
     rows = [_scale(evaluation[f"tvd_{size}"], size) for size in evaluation.errors]
-    budget = evaluation.budget if facts.release is None else "at the same budget"
+    same = facts.release is not None and not isinstance(facts.release.ledger, StatedLedger)
+    budget = "at the same budget" if same else evaluation.budget
     legend = [
         tag("span", "this table", class_="key made"),
         tag("span", "floor: the real table resampled, sampling error alone", class_="key floor"),

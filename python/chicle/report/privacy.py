@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from chicle.privacy.ledger import Event, Ledger
+from chicle.privacy.stated import StatedLedger
 from chicle.release import Release
 from chicle.report.html import Markup, Piece, cut, tag
 
@@ -16,7 +17,7 @@ _MOST_EVENTS = 2_000
 _DELTA = 1e-9
 
 _ASSUMED = (
-    "The schema (names, values, bounds and bins of the columns) is public: it was declared, not read off the data.",
+    "Names, values, bounds and bins of columns are public, or were bought: none was read off the data for free.",
     "The random generator of the operating system is sound.",
     "This is the only release of these people's data, or the budgets of all of them are added up.",
     "Timing and memory use of the computer were not observed.",
@@ -26,6 +27,9 @@ _ASSUMED = (
 def privacy(release: Release) -> Markup:
     """Return the section on privacy."""
     ledger = release.ledger
+    if isinstance(ledger, StatedLedger):
+        stated = tag("p", "Stated elsewhere, not by chicle, which added no noise and can not check it: ", ledger.claim)
+        return tag("section", tag("h2", "Privacy"), stated, _taken(release), id="privacy")
     budget, k = ledger.budget, release.schema.max_records_per_person
     rows: list[tuple[Piece, Piece]] = [
         ("Neighbours", "two tables, one of which is the other with one person added or removed"),
@@ -39,6 +43,8 @@ def privacy(release: Release) -> Markup:
         rows.append(("Promised", promised))
         if ledger.spent:
             rows.append(("Spent", f"ε {ledger.epsilon(_DELTA):.4g} at δ {_DELTA:g}, rounded up"))
+    if ledger.discovered:
+        rows.append(("δ of discovered values", f"{ledger.discovered:.4g}, part of the above"))
     rows += [
         ("ρ", f"{ledger.spent:.6g} of {budget.rho:.6g}"),
         ("μ", f"{math.sqrt(2 * ledger.spent):.6g} of {math.sqrt(2 * budget.rho):.6g} (μ² = 2ρ)"),
@@ -50,12 +56,10 @@ def privacy(release: Release) -> Markup:
         ("Releases", f"{len(ledger.events):,}, of {sum(event.values for event in ledger.events):,} values"),
     ]
     told = tag("table", [tag("tr", tag("th", head), tag("td", said)) for head, said in rows], class_="facts")
-    assumed = tag("ul", [tag("li", note) for note in (*release.notes, *_ASSUMED)])
-    signed = tag("p", "Reviewed by ", tag("span", class_="blank"), " on ", tag("span", class_="blank"), class_="sign")
     return tag(
         "section",
         tag("h2", "Privacy"),
-        tag("div", told, tag("div", tag("h3", "What is taken for granted"), assumed, signed), class_="two"),
+        tag("div", told, _taken(release), class_="two"),
         tag("h3", "What the budget was spent on"),
         _by_purpose(ledger),
         _all_events(ledger),
@@ -73,11 +77,22 @@ def table(head: Sequence[Piece], rows: Sequence[Sequence[Piece]], numbers: int =
     return tag("div", tag("table", tag("thead", cells("th", head)), body), class_="scroll")
 
 
+def _taken(release: Release) -> Markup:
+    assumed = tag("ul", [tag("li", note) for note in (*release.notes, *_ASSUMED)])
+    blank = tag("span", class_="blank")
+    signed = tag("p", "Reviewed by ", blank, " on ", blank, class_="sign")
+    return tag("div", tag("h3", "What is taken for granted"), assumed, signed)
+
+
 def _noise(ledger: Ledger) -> str:
     if not ledger.private:
         return "TEST NOISE from a seed: not private"
     kinds = sorted({event.kind for event in ledger.events})
-    named = {"gaussian": "exactly rounded Gaussian", "laplace": "exact discrete Laplace"}
+    named = {
+        "gaussian": "exactly rounded Gaussian",
+        "laplace": "exact discrete Laplace",
+        "discovery": "exactly rounded Gaussian with a threshold",
+    }
     said = ", ".join(named.get(kind, kind) for kind in kinds) or "none"
     return f"{said}, from the operating system's random generator"
 
