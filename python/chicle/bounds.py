@@ -40,7 +40,7 @@ from chicle.measure import Measurement, estimate_total, in_buckets
 from chicle.privacy.ledger import percent
 from chicle.records import Records
 
-__all__ = ["ErrorBound", "error_bounds", "noise_quantile"]
+__all__ = ["ErrorBound", "count_in_buckets", "error_bounds", "noise_quantile"]
 
 Floats = npt.NDArray[np.float64]
 Map = npt.NDArray[np.uint32]
@@ -159,8 +159,9 @@ def error_bounds(
     total = estimate_total(measurements)
     precision = math.fsum(1 / (target.values.size * _variance(target)) for target in targets)
     off = noise_quantile(np.array([precision**-0.5]), (1 - confidence) * _FOR_THE_TOTAL)
-    tables = _counted(bounds, synthetic, threads)
-    return [_bound_table(bound, table, total, off) for bound, table in zip(bounds, tables, strict=True)]
+    supported = [(bound.clique, bound.coarsening) for bound in bounds if bound.supported]
+    tables = count_in_buckets(synthetic, supported, threads)
+    return [_bound_table(bound, next(tables), total, off) if bound.supported else bound for bound in bounds]
 
 
 def noise_quantile(sigmas: Floats, risk: float) -> float:
@@ -207,9 +208,9 @@ def _bound_estimate(clique: Clique, targets: Sequence[Target], confidence: float
     )
 
 
-def _bound_table(bound: ErrorBound, table: npt.NDArray[np.int64] | None, total: int, off: float) -> ErrorBound:
+def _bound_table(bound: ErrorBound, table: npt.NDArray[np.int64], total: int, off: float) -> ErrorBound:
     """Add what can be told of a synthetic table; `off` is how far the estimated total may be from the true one."""
-    if table is None or bound.estimate is None:
+    if bound.estimate is None:
         return bound
     made = table * (total / max(int(table.sum()), 1))
     # A cell that is estimated below 0 has used up that much of the noise; see the header.
@@ -263,17 +264,22 @@ def _merged(values: Floats, into: npt.NDArray[np.int64], axis: int, size: int) -
     return np.moveaxis(merged, 0, axis)
 
 
-def _counted(
-    bounds: Sequence[ErrorBound], records: Records, threads: int | None
-) -> Iterator[npt.NDArray[np.int64] | None]:
-    """Count each supported clique in its buckets, many at once but never too many cells."""
-    waiting: list[ErrorBound] = []
-    for i, bound in enumerate(bounds):
-        waiting.append(bound)
-        if i + 1 < len(bounds) and sum(b.estimate.size for b in waiting if b.estimate is not None) < _CELLS_AT_ONCE:
-            continue
-        supported = [bound for bound in waiting if bound.supported]
-        seen, cliques = in_buckets(records, [b.clique for b in supported], [b.coarsening for b in supported])
-        tables = iter(count(seen, cliques, threads))
-        yield from (next(tables) if bound.supported else None for bound in waiting)
-        waiting = []
+def count_in_buckets(
+    records: Records, seen: Sequence[tuple[Clique, Mapping[str, Map]]], threads: int | None = None
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Count cliques, each with attributes in buckets: many at once, but never too many cells.
+
+    Examples
+    --------
+    >>> records = Records({"age": [2, 0, 2], "sex": [1, 0, 0]}, {"age": 3, "sex": 2})
+    >>> list(count_in_buckets(records, [(("age",), {"age": np.array([0, 0, 1], np.uint32)})]))
+    [array([1, 2])]
+    """
+    batch: list[tuple[Clique, Mapping[str, Map]]] = []
+    cells = 0
+    for i, (clique, coarse) in enumerate(seen):
+        batch.append((clique, coarse))
+        cells += math.prod(int(coarse[name].max()) + 1 if name in coarse else records.domain[name] for name in clique)
+        if cells >= _CELLS_AT_ONCE or i + 1 == len(seen):
+            yield from count(*in_buckets(records, *zip(*batch, strict=True)), threads)
+            batch, cells = [], 0

@@ -34,7 +34,7 @@ def attributes(facts: Facts) -> Markup:
             said.append(f"distance {distances[name].tvd:.4f}, floor {distances[name].floor:.4f}")
         bound = facts.bounds.get((name,))
         if bound is not None and bound.supported:
-            said.append(f"within {bound.distance:.4f} of the truth")
+            said.append(f"bound {bound.distance:.4f}")
         panels.append(_panel(facts, name, said))
     legend = tag("p", keys, class_="legend")
     return tag("section", tag("h2", "Attributes"), legend, tag("div", panels, class_="panels"), id="attributes")

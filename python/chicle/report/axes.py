@@ -34,6 +34,8 @@ class Axis:
         Each group in words.
     ordered
         Whether neighbouring groups are neighbouring values.
+    ends
+        The first and the last value in words.
     rest
         Whether the last group is of all values that found no room: it is no value, and may be larger than any.
     """
@@ -42,6 +44,7 @@ class Axis:
     into: Ints
     labels: tuple[str, ...]
     ordered: bool
+    ends: tuple[str, str]
     rest: bool
 
     def __len__(self) -> int:
@@ -102,7 +105,8 @@ class Labels:
             else:
                 more = "" if size == 1 else f" + {size - 1}"
                 labels.append(self.text(name, int(first[members[0]])) + more)
-        return Axis(name, into, tuple(labels), ordered, rest=not ordered and len(weights) > most)
+        ends = (self.text(name, 0), self.text(name, cardinality - 1))
+        return Axis(name, into, tuple(labels), ordered, ends, rest=not ordered and len(weights) > most)
 
     def text(self, name: str, code: int) -> str:
         """Return what a code stands for."""

@@ -110,7 +110,7 @@ def _steps(axis: Axis, series: Series) -> Markup:
     drawn.append(tag("path", class_="line", d=line))
     drawn.append(tag("path", class_="axis", d=f"M0 {_HEIGHT}h{2 * _WIDTH}"))
     picture = tag("svg", drawn, viewBox=f"0 -2 {2 * _WIDTH} {_HEIGHT + 4}", preserveAspectRatio="none", role="img")
-    ends = [axis.labels[0], axis.labels[len(axis) // 2], axis.labels[-1]]
+    ends = [axis.ends[0], axis.labels[len(axis) // 2], axis.ends[1]]
     names = [tag("bdi", cut(label, 40), title=label) for label in ends]
     return tag("div", tag("span", f"{series.top:.1%}", class_="top"), picture, tag("p", names), class_="steps")
 
@@ -167,7 +167,7 @@ def triangle(
         What each cell below the diagonal says when it is pointed at.
     """
     count = len(names)
-    cell = max(9, min(26, 760 // max(count, 1)))
+    cell = max(10, min(26, 480 // max(count, 1)))
     letters = max((_letters(_short(name, 16)) for name in names), default=1)
     margin = 8 + 7 * letters
     cells: list[Piece] = []

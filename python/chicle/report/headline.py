@@ -43,7 +43,7 @@ def verdict(evaluation: Evaluation) -> tuple[str, str]:
         return "Not known", "the distance to the real table could not be computed"
     off = f"{what} off by {score.value:.4f} on average (total variation distance, 0 to 1)"
     independent = score.independent
-    if size == 1 or independent is None or independent < 2 * score.floor:
+    if size == 1 or independent is None or independent <= 2 * score.floor:
         near = score.value <= 2 * max(score.floor, 1e-4)
         word = "Very good" if near else "Fair" if score.value <= 5 * max(score.floor, 1e-4) else "Weak"
         return word, f"{off}; sampling alone gives {score.floor:.4f}"

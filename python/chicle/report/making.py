@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle._core import __version__
+from chicle.bounds import count_in_buckets
 from chicle.evaluate.result import Evaluation
 from chicle.generate.targets import check_targets
-from chicle.marginals import count
-from chicle.measure import Measurement, in_buckets
+from chicle.measure import Measurement
 from chicle.release import Release
 from chicle.report.facts import Facts
 from chicle.report.html import Markup, Piece, cut, tag
@@ -34,8 +34,8 @@ _VERDICT = """\
 Verdict: the share of the way from Independent to the floor that the table came, by the mean distance of pairs. From
 90 % on it is very good, from 70 % good, from 40 % fair, from 10 % weak, else poor."""
 _BOUND = """\
-Within ... of the truth: a bound on the distance of the synthetic table that holds with probability {:.0%} over the
-noise, told by the release alone. Each holds by itself, not all of them together. In buckets: the bound is on the counts
+Bound: the synthetic table is at most so far from the truth, with probability {:.0%} over the noise; told by the release
+alone. Each holds by itself, not all of them together. In buckets: the bound is on the counts
 of the groups of values that were measured, not on how a group is spread over its values. Where no measurement holds
 both attributes of a pair, nothing is claimed."""
 
@@ -52,7 +52,7 @@ def scores(evaluation: Evaluation) -> Markup:
         rows.append([name, *values, better, tag("small", source)])
     head = ["measure", "this table", "floor", "Independent", "better", ""]
     notes = [tag("p", note, class_="note") for note in evaluation.notes]
-    return tag("section", tag("h2", "Scores"), table(head, rows), notes, id="scores")
+    return tag("section", tag("h2", "Scores"), table(head, rows, until=4), notes, id="scores")
 
 
 def measured(facts: Facts, release: Release) -> Markup | None:
@@ -122,13 +122,17 @@ def reading(facts: Facts) -> Markup:
 def _inside(facts: Facts, sets: list[Measurement], total: int) -> npt.NDArray[np.float64]:
     """Return the share of cells of each set in which the synthetic table is within two sigmas of what was measured."""
     targets = check_targets(sets, facts.domain)
-    shares = np.ones(len(sets))
-    for i, (target, measurement) in enumerate(zip(targets, sets, strict=True)):
-        coarse = {name: codes for name, codes in zip(target.clique, target.maps, strict=True) if codes is not None}
-        seen, cliques = in_buckets(facts.synthetic, [target.clique], [coarse])
-        made = count(seen, cliques, facts.threads)[0] * (total / max(len(seen), 1))
-        shares[i] = np.mean(np.abs(made - target.values) <= 2 * measurement.sigma)
-    return shares
+    maps = [dict(zip(target.clique, target.maps, strict=True)) for target in targets]
+    seen = [
+        (target.clique, {name: codes for name, codes in each.items() if codes is not None})
+        for target, each in zip(targets, maps, strict=True)
+    ]
+    scale = total / max(len(facts.synthetic), 1)
+    shares = []
+    for target, made in zip(targets, count_in_buckets(facts.synthetic, seen, facts.threads), strict=True):
+        noisy = target.values[tuple(slice(size) for size in made.shape)]
+        shares.append(np.mean(np.abs(made * scale - noisy) <= 2 * target.sigma))
+    return np.array(shares)
 
 
 def _schema(facts: Facts) -> Markup:

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chicle.bounds import ErrorBound
+from chicle.bounds import ErrorBound, count_in_buckets
 from chicle.domain import Clique
 from chicle.evaluate.result import Evaluation
-from chicle.marginals import count
-from chicle.measure import in_buckets
 from chicle.records import Records
 from chicle.release import Release
 from chicle.report import charts
@@ -26,6 +24,7 @@ __all__ = ["bounded_pairs", "compared_pairs"]
 Floats = npt.NDArray[np.float64]
 
 _MOST_ATTRIBUTES = 120
+_BESIDE = 56  # maps of so many attributes fit beside each other
 _DRAWN = 6
 _GROUPS = 30
 
@@ -53,7 +52,7 @@ def compared_pairs(facts: Facts, evaluation: Evaluation) -> Markup | None:
     said = {pair: f"Cramér's V real {_v(real[pair])}, synthetic {_v(made[pair])}" for pair in real}
     head = "Association (Cramér's V): real above the diagonal, synthetic below"
     maps.append(_map(head, names, made, said, above=real, top=1.0))
-    parts.append(tag("div", maps, class_="maps"))
+    parts.append(tag("div", maps, class_="maps" if len(names) <= _BESIDE else "maps stacked"))
     worst = [errors.cliques[i] for i in errors.worst(_DRAWN)]
     drawn = [
         _compared(facts, pair, f"distance {distances[pair]:.4f}, floor {floors[pair]:.4f}")
@@ -151,9 +150,9 @@ def _measured(facts: Facts, release: Release, bound: ErrorBound, said: str) -> M
     assert bound.estimate is not None  # noqa: S101 - the caller's case
     assert bound.sigma is not None  # noqa: S101
     estimate, sigma = bound.estimate, bound.sigma
-    seen, (clique,) = in_buckets(facts.synthetic, [bound.clique], [bound.coarsening])
+    (table,) = count_in_buckets(facts.synthetic, [(bound.clique, bound.coarsening)], facts.threads)
     total = max(release.total, 1)
-    made = count(seen, [clique], facts.threads)[0] * (total / max(len(seen), 1))
+    made = table * (total / max(len(facts.synthetic), 1))
     axes = [
         facts.labels.axis(name, estimate.sum(axis=1 - i), _GROUPS, bound.coarsening.get(name))
         for i, name in enumerate(bound.clique)
@@ -204,7 +203,7 @@ def _ends(way: str, axis: Axis) -> Piece:
     name = tag("bdi", cut(axis.name, 24))
     if axis.rest:
         return [f"{way}: ", name, f", the {axis.named} most frequent values, then {axis.labels[-1]}; "]
-    first, last = (tag("bdi", cut(axis.labels[i], 24), title=axis.labels[i]) for i in (0, -1))
+    first, last = (tag("bdi", cut(label, 24), title=label) for label in axis.ends)
     shown = f", in {len(axis)} groups" if len(axis) < axis.into.size else ""
     return [f"{way}: ", name, " from ", first, " to ", last, f"{shown}; "]
 
@@ -228,7 +227,7 @@ def _grouped(records: Records, axes: Sequence[Axis]) -> Floats:
 def _said(bound: ErrorBound) -> str:
     if not bound.supported:
         return "not measured: nothing is claimed"
-    return f"within {bound.distance:.4f} of the truth{', in buckets' if bound.coarsening else ''}"
+    return f"bound {bound.distance:.4f}{', in buckets' if bound.coarsening else ''}"
 
 
 def _v(value: float) -> str:

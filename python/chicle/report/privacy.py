@@ -67,11 +67,11 @@ def privacy(release: Release) -> Markup:
     )
 
 
-def table(head: Sequence[Piece], rows: Sequence[Sequence[Piece]], numbers: int = 1) -> Markup:
-    """Return a table; columns from `numbers` on are aligned to the right."""
+def table(head: Sequence[Piece], rows: Sequence[Sequence[Piece]], numbers: int = 1, until: int = 99) -> Markup:
+    """Return a table; columns from `numbers` to before `until` are aligned to the right."""
 
     def cells(kind: str, row: Sequence[Piece]) -> Markup:
-        return tag("tr", [tag(kind, cell, class_="n" if i >= numbers else None) for i, cell in enumerate(row)])
+        return tag("tr", [tag(kind, cell, class_="n" if numbers <= i < until else None) for i, cell in enumerate(row)])
 
     body = tag("tbody", [cells("td", row) for row in rows])
     return tag("div", tag("table", tag("thead", cells("th", head)), body), class_="scroll")
