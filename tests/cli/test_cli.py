@@ -197,6 +197,21 @@ def test_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran == [True]
 
 
+def test_reports(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert synth("-o", "made.csv", "--release", "r.chicle", "--quiet") == 0
+    assert main(["report", "r.chicle", "-o", "public.html"]) == 0
+    assert capsys.readouterr() == ("Wrote public.html.\n", "")
+    assert "Safe to publish: " in (here / "public.html").read_text(encoding="utf-8")
+    tables = ["--synthetic", "made.csv", "--real", "census.parquet"]
+    assert main(["report", "r.chicle", *tables, "-o", "private.html", "--quiet", "--title", "<our> table"]) == 0
+    assert capsys.readouterr().err.startswith("chicle: private.html is NOT PRIVATE")
+    page = (here / "private.html").read_text(encoding="utf-8")
+    assert "NOT PRIVATE: this page" in page
+    assert "&lt;our&gt; table" in page
+    assert main(["report", *tables, "-s", "census.yaml", "-o", "both.html"]) == 0
+    assert "nothing is known of how this table was made" in (here / "both.html").read_text(encoding="utf-8").lower()
+
+
 # --- What is refused -------------------------------------------------------------------------------------------------
 
 
@@ -236,6 +251,13 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "data for a release": (["sample", "census.parquet", "-o", "o.csv"], "no whole release of chicle"),
     "draft there": (["schema", "draft", "census.parquet", "-o", "census.yaml"], "is there already"),
     "quiet and told": ([*SYNTH, "-o", "o.csv", *BUDGET, "--quiet", "--json"], "not allowed with"),
+    "a report of nothing": (["report", "-o", "o.html"], "a report needs a release, or the real table"),
+    "a report in place of the table": (
+        ["report", "--real", "there.csv", "-o", "there.csv", "--force"],
+        "would be lost",
+    ),
+    "a report by two schemas": (["report", "r.chicle", "-s", "census.yaml", "-o", "o.html"], "leave --schema out"),
+    "a report at 0 threads": (["report", "r.chicle", "-o", "o.html", "--threads", "0"], "threads must be"),
     "no command": ([], "COMMAND"),
     "another command": (["sing"], "sing"),
 }
@@ -366,7 +388,7 @@ def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys
 
 
 COMMANDS: list[list[str]] = [[], ["demo"], ["schema"], ["schema", "draft"], ["schema", "check"]]
-COMMANDS += [["plan"], ["synth"], ["sample"]]
+COMMANDS += [["report"], ["plan"], ["synth"], ["sample"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

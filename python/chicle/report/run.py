@@ -12,7 +12,6 @@ from chicle._write import replacing
 from chicle.errors import ArtefactError, ParameterError
 from chicle.evaluate import Evaluation, evaluate
 from chicle.evaluate.tables import read_one, schema_of
-from chicle.privacy.stated import StatedLedger
 from chicle.release import Release
 from chicle.report.facts import Facts
 from chicle.report.page import page
@@ -83,11 +82,10 @@ def report(
     drawn = synthetic is None
     if synthetic is None and release is not None:
         synthetic = release.sample(seed=seed, threads=threads)
-    made = read_one("synthetic", synthetic, declared)
+    made = read_one("synthetic", synthetic, declared.of_synthetic())
     truth = None if real is None else read_one("real", real, declared)
     if evaluation is None and truth is not None:
-        paid = None if release is None or isinstance(release.ledger, StatedLedger) else release
-        evaluation = evaluate(truth, made, declared, release=paid, seed=seed, threads=threads)
+        evaluation = evaluate(truth, made, declared, release=release, seed=seed, threads=threads)
     if evaluation is not None and evaluation.domain != declared.domain:
         raise ParameterError("the evaluation is of a table of other attributes; give that of this table, or real=")
     bounds = [] if release is None else release.error_bounds(confidence=confidence, synthetic=made, threads=threads)
