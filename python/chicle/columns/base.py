@@ -212,4 +212,6 @@ def _absent(values: pa.Array) -> Mask | None:
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - data for YAML and JSON
+    if hasattr(value, "to_plain"):
+        return value.to_plain()
     return [_plain(item) for item in value] if isinstance(value, (tuple, list)) else value

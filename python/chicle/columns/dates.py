@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from chicle.columns.base import Column, Mask, Report, arrow_kind, is_text
+from chicle.columns.base import Mask, Report, arrow_kind, is_text
 from chicle.columns.numeric import check_outside
+from chicle.columns.private_bins import Binned, PrivateBins, private_bins
+from chicle.columns.ruler import MOST_CELLS, CalendarRuler
 from chicle.errors import SchemaError
 from chicle.records import Codes
 
@@ -27,6 +30,7 @@ __all__ = ["Date", "DateTime"]
 _MAX_BINS = 2**22
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _UNITS = ("day", "week", "month", "quarter", "year")
+_FINE = {"h": 3_600, "m": 60, "s": 1}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a clock on the wall
 _UTC_EPOCH = _EPOCH.replace(tzinfo=dt.timezone.utc)
@@ -35,15 +39,21 @@ _DAY = 86_400 * 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Dated(Column):
+class _Dated(Binned):
     min: Any
     max: Any
-    bins: str
+    bins: str | Sequence[Any] | PrivateBins
     outside: str = "refuse"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", private_bins(self.bins))
+        super().__post_init__()
 
     @property
     def size(self) -> int:
         """How many bins there are."""
+        if isinstance(self.bins, PrivateBins):
+            return self.bins.most
         return len(self.edges) - 1
 
     @property
@@ -58,9 +68,20 @@ class _Dated(Column):
 
     def _check(self) -> None:
         check_outside(self.outside)
-        if not isinstance(self.bins, str):
+        if not isinstance(self.bins, (str, tuple, PrivateBins)):
             raise SchemaError(f"bins must be a width or a calendar unit, such as {_BINS}, not {self.bins!r}")
-        _ = self.edges
+        if not (np.diff(self.edges) > 0).all():
+            raise SchemaError("bins must list its edges in rising order, from min to max")
+
+    @property
+    def _bins(self) -> object:
+        return self.bins
+
+    def _listed(self, start: int, end: int, cuts: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Return the edges of bins that are listed: the first is `min`, the last is `max` and included."""
+        if len(cuts) < 2 or cuts[0] != start or cuts[-1] + 1 != end:
+            raise SchemaError(f"bins must list edges from min, {self.min}, to max, {self.max}, both among them")
+        return np.array([*cuts[:-1], end], dtype=np.int64)
 
     def _check_bounds(self, raw: npt.NDArray[Any], low: int, end: int, report: Report) -> None:
         if self.outside == "refuse" and raw.size and (raw.min() < low or raw.max() >= end):
@@ -77,7 +98,9 @@ class Date(_Dated):
         The first and last date, both included.
     bins
         A width, such as ``"7 days"``, counted from `min`; or a unit of the calendar: ``"day"``, ``"week"`` (from
-        Monday), ``"month"``, ``"quarter"``, ``"year"``.
+        Monday), ``"month"``, ``"quarter"``, ``"year"``. A list of dates from `min` to `max`: a bin from each to before
+        the next; the last is included. ``"private"`` or ``{"private": 20}``: at most so many bins, discovered with
+        budget (`chicle.discover`).
     outside
         What becomes of dates outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
 
@@ -95,6 +118,10 @@ class Date(_Dated):
         first, last = (_days(_date(name, getattr(self, name))) for name in ("min", "max"))
         if first > last:
             raise SchemaError(f"min {self.min} is after max {self.max}; swap them")
+        if isinstance(self.bins, PrivateBins):
+            return np.array([first, last + 1], dtype=np.int64)
+        if not isinstance(self.bins, str):
+            return self._listed(first, last + 1, [_days(_date("an edge of bins", edge)) for edge in self.bins])
         seconds = _width(self.bins)
         if seconds is None:
             return _calendar(first, last + 1, self.bins)
@@ -107,9 +134,30 @@ class Date(_Dated):
     def __post_init__(self) -> None:
         for name in ("min", "max"):
             object.__setattr__(self, name, _date(name, getattr(self, name)).isoformat())
+        if isinstance(self.bins, (list, tuple)):
+            days = tuple(_date("an edge of bins", edge).isoformat() for edge in self.bins)
+            object.__setattr__(self, "bins", days)
         super().__post_init__()
 
+    @property
+    def ruler(self) -> CalendarRuler:
+        """Days, by years and months."""
+        return CalendarRuler(int(self.edges[0]), int(self.edges[-1]), "D", ("Y", "M", "D"))
+
+    def discovered(self, starts: npt.NDArray[np.int64]) -> Date:
+        """Return the column with bins that begin on these days."""
+        days = np.datetime_as_string(starts.astype("M8[D]")).tolist()
+        return replace(self, bins=(*days, self.max))
+
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        return np.searchsorted(self.edges[1:-1], self._raw(values, absent, report), side="right")
+
+    def _cells(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[np.int64]:
+        raw = self._raw(values, absent, report).astype(np.int64, copy=False)
+        return np.clip(raw, self.edges[0], self.edges[-1] - 1)
+
+    def _raw(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        """Return days from 1970."""
         values = _parsed(values, pa.date32(), report)
         fill = int(self.edges[0])
         if pa.types.is_timestamp(values.type) and values.type.tz is not None:
@@ -120,11 +168,12 @@ class Date(_Dated):
         elif values.type == pa.date32():
             raw = _ticks(values, absent, pa.int32(), fill)
         else:
-            return _no_time(values, report, "dates")
+            _no_time(values, report, "dates")
+            return np.full(len(values), fill)
         if absent is not None:
             raw = np.where(absent, fill, raw)
         self._check_bounds(raw, int(self.edges[0]), int(self.edges[-1]), report)
-        return np.searchsorted(self.edges[1:-1], raw, side="right")
+        return raw
 
     def _values(
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
@@ -144,7 +193,9 @@ class DateTime(_Dated):
         The first and last moment, both included; a date without a time means that whole day.
     bins
         A width, such as ``"6 hours"`` or ``"30 minutes"``, counted from `min`; or a unit of the calendar: ``"day"``,
-        ``"week"`` (from Monday), ``"month"``, ``"quarter"``, ``"year"``.
+        ``"week"`` (from Monday), ``"month"``, ``"quarter"``, ``"year"``. A list of moments from `min` to `max`: a bin
+        from each to before the next; the last is included. ``"private"`` or ``{"private": 20}``: at most so many bins,
+        discovered with budget (`chicle.discover`).
     outside
         What becomes of moments outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
     timezone
@@ -166,6 +217,10 @@ class DateTime(_Dated):
         for name in ("min", "max"):
             moment = _moment(name, getattr(self, name))
             object.__setattr__(self, name, moment.isoformat())
+        if isinstance(self.bins, (list, tuple)):
+            names = ["an edge of bins"] * (len(self.bins) - 1) + ["max"]
+            moments = tuple(_moment(name, edge).isoformat() for name, edge in zip(names, self.bins, strict=False))
+            object.__setattr__(self, "bins", moments)
         super().__post_init__()
 
     @cached_property
@@ -175,6 +230,10 @@ class DateTime(_Dated):
         start, end = self._instant(first), self._instant(last) + 1
         if start >= end:
             raise SchemaError(f"min {self.min} is after max {self.max}; swap them")
+        if isinstance(self.bins, PrivateBins):
+            return np.array([start, end], dtype=np.int64)
+        if not isinstance(self.bins, str):
+            return self._listed(start, end, [self._instant(dt.datetime.fromisoformat(edge)) for edge in self.bins])
         seconds = _width(self.bins)
         if seconds is not None:
             return _even(start, end, seconds * 10**6)
@@ -182,19 +241,53 @@ class DateTime(_Dated):
         midnights = [self._instant(_EPOCH + dt.timedelta(days=int(day))) for day in days]
         return np.unique(np.array([start, *(moment for moment in midnights if start < moment < end), end]))
 
+    @property
+    def ruler(self) -> CalendarRuler:
+        """Seconds on the clock of the column, by years, months, days, hours and minutes, as far as there is room."""
+        first, last = (dt.datetime.fromisoformat(moment) for moment in (self.min, self.max))
+        low, high = ((moment - _EPOCH) // dt.timedelta(seconds=1) for moment in (first, last))
+        units = [unit for unit, seconds in _FINE.items() if (high - low) // seconds < MOST_CELLS]
+        return CalendarRuler(low, high + 1, "s", ("Y", "M", "D", *units))
+
+    def places(self, cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the instants of times on the clock; where clocks are put forward, some times are one instant."""
+        if self.timezone is None:
+            return cuts
+        moments = [_EPOCH + dt.timedelta(seconds=cut) for cut in cuts.tolist()]
+        return np.maximum.accumulate(np.array([self._instant(moment) // 10**6 for moment in moments], dtype=np.int64))
+
+    def discovered(self, starts: npt.NDArray[np.int64]) -> DateTime:
+        """Return the column with bins that begin at these times on the clock."""
+        _, first = np.unique(self.places(starts), return_index=True)
+        moments = np.datetime_as_string(starts[first][1:].astype("M8[s]")).tolist()
+        return replace(self, bins=(self.min, *moments, self.max))
+
     def _instant(self, moment: dt.datetime) -> int:
         if self.timezone is None:
             return (moment - _EPOCH) // _MICROSECOND
         return (moment.replace(tzinfo=_zone(self.timezone)) - _UTC_EPOCH) // _MICROSECOND
 
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        raw, unit = self._raw(values, absent, report)
+        return np.searchsorted(_in_unit(self.edges, unit)[1:-1], raw, side="right")
+
+    def _cells(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[np.int64]:
+        """Return instants in seconds, rounded down to what the ruler tells apart."""
+        raw, unit = self._raw(values, absent, report)
+        edges = _in_unit(self.edges, unit)
+        seconds = np.clip(raw, edges[0], edges[-1] - 1) // _PER_SECOND[unit]
+        cells: npt.NDArray[np.int64] = seconds - seconds % _FINE.get(self.ruler.units[-1], 3_600)
+        return np.maximum(cells, int(self.edges[0]) // 10**6)
+
+    def _raw(self, values: pa.Array, absent: Mask | None, report: Report) -> tuple[npt.NDArray[np.int64], str]:
+        """Return instants, and in which unit."""
         values = _parsed(values, pa.timestamp("us", None if self.timezone is None else "UTC"), report)
         if pa.types.is_date(values.type) and self.timezone is None:
             if (self.edges[:-1] % _DAY).any():
                 report("holds dates, but its bins begin at other times than midnight", "declare it as `date`")
             values = values.cast(pa.timestamp("s"))
         if not pa.types.is_timestamp(values.type):
-            return _no_time(values, report, "datetimes")
+            return _no_time(values, report, "datetimes"), "us"
         if (values.type.tz is None) != (self.timezone is None):
             if self.timezone is None:
                 report("has a time zone that is not declared", "write `timezone: ...`, such as Europe/Paris or UTC")
@@ -203,7 +296,7 @@ class DateTime(_Dated):
         edges = _in_unit(self.edges, values.type.unit)
         raw = _ticks(values, absent, pa.int64(), int(edges[0]))
         self._check_bounds(raw, int(edges[0]), int(edges[-1]), report)
-        return np.searchsorted(edges[1:-1], raw, side="right")
+        return raw, values.type.unit
 
     def _values(
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator

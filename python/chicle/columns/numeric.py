@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chicle.columns.base import Column, Mask, Report, arrow_kind
+from chicle.columns.private_bins import Binned, PrivateBins, private_bins
+from chicle.columns.ruler import MOST_CELLS, DecimalRuler
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
 from chicle.records import Codes, code_dtype
@@ -27,7 +29,7 @@ _TABLE = 2**16  # ranges of up to so many integers are looked up in a table, wid
 
 
 @dataclass(frozen=True, kw_only=True)
-class Integer(Column):
+class Integer(Binned):
     """A column of integers from `min` to `max`.
 
     Parameters
@@ -37,6 +39,7 @@ class Integer(Column):
     bins
         ``"each"``: a code for every integer. A number: so many bins of nearly equal width. A list of edges: a bin from
         each edge to before the next; the last edge is included. An edge listed twice is a bin of that integer alone.
+        ``"private"`` or ``{"private": 20}``: at most so many bins, discovered with budget (`chicle.discover`).
     outside
         What becomes of integers outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
 
@@ -52,10 +55,11 @@ class Integer(Column):
 
     min: int | None = None
     max: int | None = None
-    bins: str | int | Sequence[int] = "each"
+    bins: str | int | Sequence[int] | PrivateBins = "each"
     outside: str = "refuse"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", private_bins(self.bins))
         if not isinstance(self.bins, str) and isinstance(self.bins, Iterable):
             edges = tuple(whole("an edge of bins", edge) for edge in self.bins)
             _take_bounds(self, edges)
@@ -77,7 +81,7 @@ class Integer(Column):
         if isinstance(self.bins, tuple):
             alone = [edge == before for before, edge in pairwise(self.bins[:-1])]
             return np.array([*self.bins[:-1], self.high + 1], dtype=np.int64) + np.array([0, *alone, 0], dtype=np.int64)
-        values, bins = self.high - self.low + 1, self.size
+        values, bins = self.high - self.low + 1, 1 if self.undiscovered else self.size
         return np.array([self.low + i * values // bins for i in range(bins + 1)], dtype=np.int64)
 
     @property
@@ -85,6 +89,8 @@ class Integer(Column):
         """How many bins there are."""
         if isinstance(self.bins, tuple):
             return len(self.bins) - 1
+        if isinstance(self.bins, PrivateBins):
+            return self.bins.most
         return self.high - self.low + 1 if isinstance(self.bins, str) else cast("int", self.bins)
 
     @property
@@ -107,14 +113,21 @@ class Integer(Column):
         if isinstance(self.bins, tuple):
             if not (np.diff(self.starts) > 0).all():
                 raise SchemaError("bins has a bin without any integer; leave an edge out")
-            return
-        values = high - low + 1
+        elif isinstance(self.bins, PrivateBins):
+            if self.bins.most > high - low:
+                raise SchemaError("bins are as many as the integers from min to max, or more; write `bins: each`")
+        else:
+            self._check_number(high - low + 1)
+
+    def _check_number(self, values: int) -> None:
         if self.bins == "each":
             if values > MAX_CARDINALITY:
                 raise SchemaError("bins: each makes too many codes of these bounds; give a number of bins")
             return
         if isinstance(self.bins, (str, bool)) or not hasattr(self.bins, "__index__"):
-            raise SchemaError(f'bins must be "each", a number of bins or a list of edges, not {self.bins!r}')
+            raise SchemaError(
+                f'bins must be "each", a number of bins or a list of edges, or "private", not {self.bins!r}'
+            )
         bins = operator.index(cast("int", self.bins))
         object.__setattr__(self, "bins", bins)
         if not 1 <= bins <= values:
@@ -122,7 +135,39 @@ class Integer(Column):
         if bins > _MOST_BINS:
             raise SchemaError(f"bins must be at most {_MOST_BINS}, not {bins}; give fewer, or edges")
 
-    def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+    @property
+    def ruler(self) -> DecimalRuler:
+        """Integers, or every tenth, hundredth and so on of them and what lies between."""
+        first, last = self._cells_of(np.array([self.low, self.high], dtype=np.int64)).tolist()
+        return DecimalRuler(first, last + 1, 1 if self._unit == 1 else 2)
+
+    def discovered(self, starts: npt.NDArray[np.int64]) -> Integer:
+        """Return the column with bins that begin at these cells."""
+        if self._unit > 1:
+            starts = starts // 2 * self._unit + starts % 2
+        return replace(self, bins=(self.low, *starts[1:].tolist(), self.high))
+
+    @property
+    def _bins(self) -> object:
+        return self.bins
+
+    @property
+    def _unit(self) -> int:
+        unit = 1
+        while self.high // unit - self.low // unit > MOST_CELLS:
+            unit *= 10
+        return unit
+
+    def _cells_of(self, raw: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        if self._unit == 1:
+            return raw
+        return np.asarray(raw // self._unit * 2 + (raw % self._unit != 0))
+
+    def _cells(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[np.int64]:
+        return self._cells_of(self._clamped(values, absent, report).astype(np.int64, copy=False))
+
+    def _clamped(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        """Return integers inside the bounds."""
         raw = _numbers(values, absent, self.low, report, "declare it as categorical, with its values in `values`")
         if raw.dtype.kind == "f":
             if (raw != np.floor(raw)).any():
@@ -137,6 +182,10 @@ class Integer(Column):
             if raw.dtype == np.uint64:
                 raw = np.minimum(raw, np.uint64(2**63 - 1))
             raw = np.clip(raw.astype(np.int64, copy=False), self.low, self.high)
+        return raw
+
+    def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        raw = self._clamped(values, absent, report)
         values = self.high - self.low + 1
         if values > MAX_CARDINALITY:
             return np.searchsorted(self.starts[1:-1], raw, side="right")
@@ -163,7 +212,7 @@ class Integer(Column):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Number(Column):
+class Number(Binned):
     """A column of real numbers from `min` to `max`.
 
     Parameters
@@ -173,6 +222,7 @@ class Number(Column):
     bins
         A number of bins of equal width, or a list of edges: a bin from each edge to before the next; the last edge is
         included. An edge listed twice is a bin of that number alone: the zeros, say, of which there are many.
+        ``"private"`` or ``{"private": 20}``: at most so many bins, discovered with budget (`chicle.discover`).
     outside
         What becomes of numbers outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
 
@@ -188,10 +238,11 @@ class Number(Column):
 
     min: float | None = None
     max: float | None = None
-    bins: int | Sequence[float] | None = None
+    bins: int | Sequence[float] | PrivateBins | None = None
     outside: str = "refuse"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", private_bins(self.bins))
         if not isinstance(self.bins, str) and isinstance(self.bins, Iterable):
             edges = tuple(_real("an edge of bins", edge) for edge in self.bins)
             _take_bounds(self, edges)
@@ -214,11 +265,13 @@ class Number(Column):
             edges = np.array(self.bins)
             alone = np.append(np.diff(edges[:-1], prepend=-np.inf) == 0, [False])
             return np.where(alone, np.nextafter(edges, np.inf), edges)
-        return np.linspace(self.low, self.high, self.size + 1)
+        return np.linspace(self.low, self.high, 2 if self.undiscovered else self.size + 1)
 
     @property
     def size(self) -> int:
         """How many bins there are."""
+        if isinstance(self.bins, PrivateBins):
+            return self.bins.most
         return len(self.bins) - 1 if isinstance(self.bins, tuple) else cast("int", self.bins)
 
     @property
@@ -235,11 +288,11 @@ class Number(Column):
         if not math.isfinite(high - low):
             raise SchemaError("min and max are too far apart for a float; narrow them")
         check_outside(self.outside)
-        if isinstance(self.bins, tuple):
+        if isinstance(self.bins, (tuple, PrivateBins)):
             return
         if self.bins is None or isinstance(self.bins, bool) or not hasattr(self.bins, "__index__"):
             raise SchemaError(
-                f"bins must be a number of bins or a list of edges, such as `bins: 32`, not {self.bins!r}"
+                f'bins must be a number of bins, a list of edges or "private", such as `bins: 32`, not {self.bins!r}'
             )
         bins = operator.index(cast("int", self.bins))
         object.__setattr__(self, "bins", bins)
@@ -248,7 +301,48 @@ class Number(Column):
         if not (np.diff(self.edges) > 0).all():
             raise SchemaError("bins are too many for these bounds; give fewer")
 
+    @property
+    def ruler(self) -> DecimalRuler:
+        """Numbers of a few digits, and what lies between."""
+        first, last = self._cells_of(np.array([self.low, self.high])).tolist()
+        return DecimalRuler(first, last + 1, 2)
+
+    def discovered(self, starts: npt.NDArray[np.int64]) -> Number:
+        """Return the column with bins that begin at these cells; what follows a number alone follows it at once."""
+        return replace(self, bins=(self.low, *self._rounded(starts[1:] // 2).tolist(), self.high))
+
+    @property
+    def _bins(self) -> object:
+        return self.bins
+
+    @cached_property
+    def _digits(self) -> int:
+        """How many digits after the point the ruler has; fewer than none for tens, hundreds and so on."""
+        most = max(-self.low, self.high)
+        digits = math.floor(math.log10(MOST_CELLS) - math.log10(self.high - self.low))
+        while most * 10.0**digits >= 2**50:
+            digits -= 1
+        return digits
+
+    def _rounded(self, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return numbers of so many digits, each the float nearest to it."""
+        scale = 10.0 ** abs(self._digits)
+        return np.asarray(units / scale if self._digits >= 0 else units * scale, dtype=np.float64)
+
+    def _cells_of(self, raw: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        scale = 10.0 ** abs(self._digits)
+        units = np.floor(raw * scale if self._digits >= 0 else raw / scale).astype(np.int64)
+        units += self._rounded(units + 1) <= raw
+        units -= self._rounded(units) > raw
+        return np.asarray(2 * units + (self._rounded(units) != raw))
+
+    def _cells(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[np.int64]:
+        return self._cells_of(np.clip(self._floats(values, absent, report), self.low, self.high))
+
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        return np.searchsorted(self.edges[1:-1], self._floats(values, absent, report), side="right")
+
+    def _floats(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[np.float64]:
         fix = "turn it into numbers first, or declare it as categorical"
         raw = _numbers(values, absent, self.low, report, fix)
         # A bound as the table would hold it: 0.1 of 32 bits is above that of 64.
@@ -256,7 +350,7 @@ class Number(Column):
             low, high = (float(raw.dtype.type(b)) if raw.dtype.kind == "f" else b for b in (self.low, self.high))
         low, high = (held if math.isfinite(held) else b for held, b in ((low, self.low), (high, self.high)))
         _check_bounds(raw, low, high, self.outside, report)
-        return np.searchsorted(self.edges[1:-1], raw.astype(np.float64, copy=False), side="right")
+        return raw.astype(np.float64, copy=False)
 
     def _values(
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator

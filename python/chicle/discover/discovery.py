@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from chicle.columns import Open
+from chicle.columns.private_bins import Binned
 from chicle.errors import ParameterError, PrivacyError
 from chicle.plan import Step
 from chicle.privacy.accounting import discovery_threshold
@@ -109,6 +110,9 @@ class Purchase:
     def step(self, schema: Schema) -> Step:
         """Return the purchase as a step of a plan."""
         column = schema.columns[self.name]
+        if isinstance(column, Binned):
+            sigma = calibrate(self.rho / column.ruler.levels, l2_sensitivity=self.rows)
+            return Step(release="bins", of=self.name, rho=self.rho, sigma=sigma)
         event = self.event(column.size - 1)
         return Step(release=event.purpose, of=self.name, values=event.values, rho=self.rho, sigma=event.sigma)
 

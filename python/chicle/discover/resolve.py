@@ -14,7 +14,9 @@ import pyarrow as pa
 
 from chicle.columns import Column, Open
 from chicle.columns.base import refuse
+from chicle.columns.private_bins import Binned
 from chicle.discover.discovery import Purchase
+from chicle.discover.edges import Histogram, discover_bins
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.mechanisms import release_frequent
 from chicle.schema import Schema
@@ -46,6 +48,8 @@ def resolve(
             column = schema.columns[name]
             if isinstance(column, Open):
                 tallies[name].append(column.tally(batch[name], refuse(name)))
+            elif isinstance(column, Binned) and column.undiscovered:
+                tallies[name].append(Histogram.of(column.cells(batch[name], refuse(name))))
             else:
                 column.examine(batch[name], refuse(name))
     found: dict[str, Column] = {}
@@ -60,4 +64,8 @@ def resolve(
                 f"Of {name!r} {len(kept)} values were discovered (at most {column.most} were asked for); "
                 f"all others are {column.other!r}."
             )
+        elif isinstance(column, Binned):
+            starts = discover_bins(column, column.size, Histogram.merged(tallies.pop(name)), purchase, ledger)
+            found[name] = column.discovered(starts)
+            notes.append(f"Of {name!r} {found[name].size} bins were discovered.")
     return schema.discovered(found), notes
