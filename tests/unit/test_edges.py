@@ -33,15 +33,11 @@ def binned(draw: st.DrawFn) -> tuple[Binned, list[Any]]:
         column: Binned = Integer(min=low, max=high, bins={"private": 9})  # type: ignore[arg-type]
         values: st.SearchStrategy[Any] = st.integers(low, high) | st.integers(low, min(high, low + 30))
     elif kind == "number":
-        low = draw(st.sampled_from([0.0, -1.0, 0.1, -1e6, 1e-7, 123456.789]))
-        high = low + draw(st.sampled_from([1e-6, 0.3, 1.0, 1e7, 2e15]))
-        column = Number(min=low, max=high, bins="private")  # type: ignore[arg-type]
-        tidy = (
-            st.integers(0, 1000)
-            .map(lambda i: round(low + (high - low) * i / 1000, 3))
-            .filter(lambda x: low <= x <= high)
-        )
-        values = st.floats(low, high) | tidy
+        least = draw(st.sampled_from([0.0, -1.0, 0.1, -1e6, 1e-7, 123456.789]))
+        most = least + draw(st.sampled_from([1e-6, 0.3, 1.0, 1e7, 2e15]))
+        column = Number(min=least, max=most, bins="private")  # type: ignore[arg-type]
+        tidy = st.integers(0, 1000).map(lambda i: round(least + (most - least) * i / 1000, 3))
+        values = st.floats(least, most) | tidy.filter(lambda x: least <= x <= most)
     elif kind == "date":
         first = draw(st.dates(dt.date(1900, 1, 1), dt.date(2050, 1, 1)))
         last = first + dt.timedelta(days=draw(st.integers(60, 40_000)))
@@ -60,10 +56,8 @@ def binned(draw: st.DrawFn) -> tuple[Binned, list[Any]]:
 
 
 def arrow(column: Binned, values: list[Any]) -> pa.ChunkedArray:
-    zoned = isinstance(column, DateTime)
-    return pa.chunked_array(
-        [pa.array(values, pa.timestamp("us", "UTC" if column.timezone else None) if zoned else None)]
-    )
+    dtype = pa.timestamp("us", "UTC" if column.timezone else None) if isinstance(column, DateTime) else None
+    return pa.chunked_array([pa.array(values, dtype)])
 
 
 def all_starts(ruler: Ruler, rng: np.random.Generator) -> Any:
