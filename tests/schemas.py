@@ -1,10 +1,16 @@
 """Declarations of columns, and values that fit them, for property tests."""
 
 import datetime as dt
+from math import prod
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pyarrow as pa
+from hypothesis import assume
 from hypothesis import strategies as st
+
+from chicle import Schema, SchemaError
+from chicle.columns import Column, column_from_dict
 
 Drawn = tuple[dict[str, Any], list[Any]]
 
@@ -104,3 +110,142 @@ def tables(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     names = draw(st.lists(texts.filter(bool), min_size=1, max_size=4, unique=True))
     drawn = {name: draw(columns(rows)) for name in names}
     return {name: told for name, (told, _) in drawn.items()}, {name: values for name, (_, values) in drawn.items()}
+
+
+# --- What is declared of several columns ------------------------------------------------------------------------------
+
+
+@st.composite
+def coarse(draw: st.DrawFn, told: dict[str, Any]) -> dict[str, Any]:
+    """Draw a coarse version of a declared column, or the column as it is."""
+    column = column_from_dict("c", told)
+    if draw(st.booleans()) or column.size > 10_000:
+        return told
+    if column.ordered:
+        return {**told, "coarse": draw(st.integers(1, column.size))}
+    if column.labels is None:
+        return told
+    group_of = [draw(st.integers(0, 2)) for _ in column.labels]
+    groups = {
+        f"group {g}": [label for label, of in zip(column.labels, group_of, strict=True) if of == g]
+        for g in dict.fromkeys(group_of)
+    }
+    return {**told, "coarse": groups}
+
+
+@st.composite
+def selections(draw: st.DrawFn, column: Column) -> tuple[Any, set[int]]:
+    """Draw what a declaration may say of some values of a column, and the codes that it means."""
+    size, starts = column.size, column.starts
+    everything = set(range(column.cardinality))
+    if column.missing and draw(st.integers(0, 5)) == 0:
+        said: Any = None
+        meant = {size}
+    elif starts is not None and (column.labels is None or draw(st.booleans())):
+        first = draw(st.integers(0, size - 1))
+        end = draw(st.integers(first + 1, size))
+        said, meant = {}, set(range(first, end))
+        if first or draw(st.booleans()):
+            said["from"] = _bound(column, starts[first])
+        if end < size:
+            said["below"] = _bound(column, starts[end])
+        said = said or {"from": _bound(column, starts[0])}
+    elif column.labels is not None:
+        meant = draw(st.sets(st.integers(0, size - 1), min_size=1, max_size=4))
+        said = [column.labels[code] for code in sorted(meant)]
+        said = said[0] if len(said) == 1 and draw(st.booleans()) else said
+    else:
+        said, meant = {"not": None} if column.missing else {"not": []}, set(range(size))
+    if draw(st.booleans()) and meant < everything:
+        return {"not": said}, everything - meant
+    return said, meant
+
+
+def _bound(column: Column, start: Any) -> Any:
+    if column.type == "ordinal":
+        return column.labels[start]  # type: ignore[index]
+    return column.said_start(start) if column.type in ("date", "datetime") else start.item()
+
+
+Codes = tuple[int, ...]
+Rule = tuple[tuple[str, ...], Any]
+"""Columns, and a function that tells of their codes whether a row may have them."""
+
+
+@st.composite
+def constraints(draw: st.DrawFn, columns: dict[str, Column]) -> tuple[dict[str, Any], Rule]:
+    """Draw a constraint, and what it means."""
+    names = draw(st.lists(st.sampled_from(sorted(columns)), min_size=2, max_size=min(3, len(columns)), unique=True))
+    kind = draw(st.sampled_from(["forbid", "if", "allow"]))
+    if kind == "allow":
+        rows = draw(st.lists(st.tuples(*(selections(columns[name]) for name in names)), min_size=1, max_size=4))
+        combinations = [[said for said, _ in row] for row in rows]
+
+        def allowed(codes: Codes) -> bool:
+            return any(all(code in meant for code, (_, meant) in zip(codes, row, strict=True)) for row in rows)
+
+        return {"allow": names, "combinations": combinations}, (tuple(names), allowed)
+    chosen = {name: draw(selections(columns[name])) for name in names}
+    split = len(names) if kind == "forbid" else draw(st.integers(1, len(names) - 1))
+
+    def satisfied(codes: Codes) -> bool:
+        inside = [code in chosen[name][1] for name, code in zip(names, codes, strict=True)]
+        return not all(inside[:split]) or (split < len(names) and all(inside[split:]))
+
+    said = {name: told for name, (told, _) in chosen.items()}
+    if kind == "forbid":
+        return {"forbid": said}, (tuple(names), satisfied)
+    told = {"if": {name: said[name] for name in names[:split]}, "then": {name: said[name] for name in names[split:]}}
+    return told, (tuple(names), satisfied)
+
+
+@st.composite
+def joint(draw: st.DrawFn) -> tuple[Schema, dict[str, list[Any]], list[Rule]]:
+    """Draw a schema with coarse and combined columns and constraints, a table that fits it, and what it says."""
+    declared, rows = draw(tables().filter(lambda drawn: len(drawn[0]) > 1))
+    told = {name: draw(coarse(one)) for name, one in declared.items()}
+    columns = {name: column_from_dict(name, one) for name, one in told.items()}
+    assume(all(column.size <= 10_000 and column.type != "datetime" for column in columns.values()))
+    drawn = draw(st.lists(constraints(columns), max_size=3))
+    rules = [rule for _, rule in drawn]
+    combine: dict[str, Any] = {}
+    if draw(st.booleans()):
+        names = draw(st.lists(st.sampled_from(sorted(told)), min_size=2, max_size=3, unique=True))
+        assume(prod(columns[name].cardinality for name in names) <= 10**6)
+        combine["both"] = {"columns": names}
+        if draw(st.booleans()):
+            listed = draw(st.lists(st.tuples(*(selections(columns[name]) for name in names)), min_size=1, max_size=4))
+            combine["both"]["combinations"] = [[said for said, _ in row] for row in listed]
+
+            def in_list(codes: Codes) -> bool:
+                return any(all(c in meant for c, (_, meant) in zip(codes, row, strict=True)) for row in listed)
+
+            rules.append((tuple(names), in_list))
+    try:
+        schema = Schema(told, combine=combine, constraints=[said for said, _ in drawn])
+    except SchemaError as error:
+        assume(not any(text in str(error) for text in ("no row satisfies", "no combination is left")))
+        raise
+    records = schema.encode(table_of(declared, rows))
+    kept = [
+        i
+        for i in range(len(records))
+        if all(allowed(tuple(int(records[name][i]) for name in names)) for names, allowed in rules)
+    ]
+    return schema, {name: [values[i] for i in kept] for name, values in rows.items()}, rules
+
+
+TYPES: dict[str, Any] = {"number": pa.float64(), "boolean": pa.bool_(), "coded": pa.int64(), "integer": pa.int64()}
+
+
+def arrow(told: dict[str, Any], values: list[Any]) -> pa.Array:
+    kind = told["type"]
+    if kind == "date":
+        return pa.array(values, pa.date32())
+    if kind == "datetime":
+        return pa.array(values, pa.timestamp("us", told.get("timezone")))
+    return pa.array(values, TYPES.get(kind) or pa.array(told["values"]).type)
+
+
+def table_of(declared: dict[str, Any], rows: dict[str, list[Any]]) -> pa.Table:
+    return pa.table({name: arrow(declared[name], rows[name]) for name in declared})

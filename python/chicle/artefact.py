@@ -1,6 +1,7 @@
 """A release as one file: a zip of JSON and plain arrays, without code and without anything private.
 
-`release.json` holds the schema, the ledger, the mechanism with its options, and a header for each measurement; the
+`release.json` holds the schema, the ledger, the mechanism with its options, and a header for each measurement, those of
+the joint work and the fine 1-ways of coarse columns; the
 tables and buckets that the headers name are `.npy` files (numpy's own format, never pickled), so that
 ``numpy.load("adult.chicle")`` shows them to anyone. `sha256` is a checksum over all others. Reading believes nothing:
 sizes are bounded before anything is unpacked, shapes must follow from the schema, and every measurement must be paid
@@ -42,7 +43,20 @@ _KIND = "chicle release"
 _HEADER, _SUM = "release.json", "sha256"
 _MOST_MEMBERS = 200_000
 _MOST_JSON = 256 * 2**20
-_KEYS = {"kind", "format", "chicle", "private", "mechanism", "options", "notes", "schema", "ledger", "form"}
+_KEYS = {
+    "kind",
+    "format",
+    "chicle",
+    "private",
+    "mechanism",
+    "options",
+    "notes",
+    "schema",
+    "ledger",
+    "form",
+    "measurements",
+    "fine",
+}
 _FIX = "make or copy it again"
 _WHEN = (1980, 1, 1, 0, 0, 0)  # the same release is the same bytes
 
@@ -57,6 +71,7 @@ class Contents:
     mechanism: str
     options: Mapping[str, Any]
     notes: tuple[str, ...]
+    fine: tuple[Measurement, ...]
     form: Form
 
 
@@ -65,7 +80,7 @@ def write_artefact(path: str | Path, contents: Contents) -> None:
     arrays: dict[str, npt.NDArray[Any]] = {}
     headers = []
     known: dict[bytes, str] = {}
-    for i, measurement in enumerate(contents.measurements):
+    for i, measurement in enumerate([*contents.measurements, *contents.fine]):
         arrays[f"values-{i}"] = np.asarray(measurement.values, order="C")
         coarsening = {}
         for name, given in measurement.coarsening.items():
@@ -85,7 +100,8 @@ def write_artefact(path: str | Path, contents: Contents) -> None:
         "schema": contents.schema.to_dict(),
         "ledger": json.loads(contents.ledger.to_json()),
         "form": contents.form.to_dict(),
-        "measurements": headers,
+        "measurements": headers[: len(contents.measurements)],
+        "fine": headers[len(contents.measurements) :],
     }
     try:
         header = json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
@@ -116,7 +132,7 @@ def read_artefact(path: str | Path) -> Contents:
 
 
 def _contents(told: Mapping[str, Any], members: Mapping[str, bytes]) -> Contents:
-    if set(told) != {*_KEYS, "measurements"}:
+    if set(told) != _KEYS:
         raise ArtefactError("its header has other fields than it should")
     schema = Schema.from_dict(told["schema"])
     schema.check_reviewed()
@@ -128,13 +144,20 @@ def _contents(told: Mapping[str, Any], members: Mapping[str, bytes]) -> Contents
     if not isinstance(told["options"], dict):
         raise ArtefactError("its options are not a mapping")
     measurements = tuple(
-        _measurement(i, header, members, schema.domain, private=ledger.private)
+        _measurement(i, header, members, schema.model.domain, private=ledger.private)
         for i, header in enumerate(told["measurements"])
     )
+    fine = tuple(
+        _measurement(i, header, members, schema.domain, private=ledger.private)
+        for i, header in enumerate(told["fine"], len(measurements))
+    )
+    coarse = [] if isinstance(ledger, StatedLedger) else [(name,) for name in schema.coarse]
+    if [one.clique for one in fine] != coarse or any(one.coarsening for one in fine):
+        raise ArtefactError("it has other fine 1-ways than its schema has coarse columns")
     if not isinstance(ledger, StatedLedger):
-        _check_paid(measurements, ledger, schema.max_records_per_person)
+        _check_paid([*measurements, *fine], ledger, schema.max_records_per_person)
     form = Form.from_dict(told["form"])
-    return Contents(schema, measurements, ledger, told["mechanism"], told["options"], tuple(told["notes"]), form)
+    return Contents(schema, measurements, ledger, told["mechanism"], told["options"], tuple(told["notes"]), fine, form)
 
 
 def _ledger(told: Any) -> Ledger:  # noqa: ANN401 - whatever the file says

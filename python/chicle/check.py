@@ -52,15 +52,22 @@ def check_frame(schema: Schema, table: Mapping[str, pa.ChunkedArray]) -> Check:
         except SchemaError as error:
             problems[str(error)] = None
     wrong: set[str] = set()
+    codes = {}
     for name in schema.domain:
         if name in table:
-            schema.columns[name].examine(table[name], _collect(name, problems, wrong))
+            report = _collect(name, problems, wrong)
+            if schema.columns[name].undiscovered:
+                schema.columns[name].examine(table[name], report)
+            else:
+                codes[name] = schema.columns[name].encode(table[name], report)
     for name, column in schema.columns.items():
         if not isinstance(column, Determined) or not {name, column.determined_by} <= set(table):
             continue
         if column.determined_by not in wrong and not _agrees(schema, name, column, table):
             fix = "correct the map or the table; the synthetic table follows the map"
             problems[f"column {name!r} is not what its map makes of {column.determined_by!r}; {fix}"] = None
+    fitting = {name: values for name, values in codes.items() if name not in wrong}
+    problems.update(dict.fromkeys(schema.violations(fitting)))
     return Check(tuple(problems))
 
 

@@ -39,7 +39,7 @@ from chicle.generate.targets import apportion, onto_simplex
 from chicle.measure import Measurement, best_one_ways
 from chicle.records import Codes, Records, code_dtype
 
-__all__ = ["Compression", "compress", "over_compressed", "over_original"]
+__all__ = ["Compression", "compress", "grouped", "over_compressed", "over_original"]
 
 
 def compress(
@@ -85,6 +85,33 @@ def compress(
         for name, one_way in best_one_ways(one_ways, domain).items()
     }
     return Compression(domain, changes)
+
+
+def grouped(
+    one_ways: Sequence[Measurement], domain: Mapping[str, int], groups: Mapping[str, npt.NDArray[np.int64]]
+) -> Compression:
+    """Merge the values of every attribute by given groups; released 1-ways say how they are split again.
+
+    Parameters
+    ----------
+    one_ways
+        A measurement of each single attribute.
+    domain
+        The attributes.
+    groups
+        For each attribute the group of each of its values, from 0 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ages = Measurement(("age",), np.array([90, 10, 50, -3]), sigma=10.0)
+    >>> grouped([ages], {"age": 4}, {"age": np.array([0, 0, 1, 1])}).one_ways[0].values.tolist()
+    [100, 47]
+    """
+    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    return Compression(
+        domain, {name: _merged(one_way, groups[name]) for name, one_way in best_one_ways(one_ways, domain).items()}
+    )
 
 
 @dataclass(frozen=True, eq=False)

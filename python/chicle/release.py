@@ -34,7 +34,7 @@ __all__ = ["Generator", "Note", "Release", "generator_of", "load", "rebuild", "s
 Note: TypeAlias = Callable[[int, float], None]
 """Called after each pass with its number and the current error."""
 
-_DECODE = 0xDEC0DE  # what tells the stream of decoding from others of the same seed
+_DECODE, _RESTORE = 0xDEC0DE, 0x5E57  # what tells these streams from others of the same seed
 
 
 class Generator(ABC):
@@ -94,6 +94,8 @@ class Release:
         What made it, and the public options that its records depend on.
     notes
         What a reader of the table should know.
+    fine
+        Noisy 1-ways of columns that are coarse among the measurements.
 
     Examples
     --------
@@ -115,6 +117,7 @@ class Release:
     mechanism: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()
+    fine: tuple[Measurement, ...] = ()
     form: Form = field(default=Form("records"), repr=False)
 
     @classmethod
@@ -162,13 +165,15 @@ class Release:
             raise SchemaError(f"schema must be a chicle.Schema, not a {type(schema).__name__}")
         schema.check_reviewed()
         ledger = StatedLedger(claim)
-        measurements = tuple(as_measurements(marginals, schema))
+        measurements = tuple(as_measurements(marginals, schema.model))
         if not measurements:
             raise DomainError("there are no marginals; give at least a 1-way of each attribute")
         if not all(measurement.private for measurement in measurements):
             raise PrivacyError("a measurement was made with test noise and protects nobody; leave it out")
         note = f"Privacy as {ledger!r}"
-        release = cls(schema, measurements, ledger, "Elsewhere", {"generator": generator}, (note,), Form("pyarrow"))
+        release = cls(
+            schema, measurements, ledger, "Elsewhere", {"generator": generator}, (note,), form=Form("pyarrow")
+        )
         release.prepare()
         return release
 
@@ -189,7 +194,7 @@ class Release:
         >>> release.marginals().num_rows == sum(release.schema.domain.values())
         True
         """
-        return tidy_table(self.measurements, self.schema)
+        return tidy_table(self.measurements, self.schema.model)
 
     @property
     def total(self) -> int:
@@ -227,8 +232,8 @@ class Release:
                 progress(number, error)
 
         records = self._generator.records(rows, seed, note=note, threads=threads)
-        rng = np.random.default_rng(None if seed is None else [seed, _DECODE])
-        return self.schema.decode(records, self.form, rng=rng)
+        restore, decode = (np.random.default_rng(None if seed is None else [seed, use]) for use in (_RESTORE, _DECODE))
+        return self.schema.decode(self.schema.restore(records, self.fine, restore), self.form, rng=decode)
 
     def error_bounds(
         self,
@@ -240,7 +245,8 @@ class Release:
     ) -> list[ErrorBound]:
         """Return how far marginals may be off at most, told by the release alone: free, and safe to publish.
 
-        `chicle.bounds` says what is claimed and what is not: nothing of cliques that no measurement holds.
+        `chicle.bounds` says what is claimed and what is not: nothing of cliques that no measurement holds. Coarse
+        columns are bounded in their groups, combined ones under their name.
 
         Parameters
         ----------
@@ -261,9 +267,9 @@ class Release:
         >>> 0 < bound.estimate_error <= bound.table_error, bound.distance < 0.1
         (True, True)
         """
-        records = None if synthetic is None else self.schema.of_synthetic().encode(synthetic)
+        records = None if synthetic is None else self.schema.recode(self.schema.of_synthetic().encode(synthetic))
         return error_bounds(
-            self.measurements, self.schema.domain, cliques, confidence, synthetic=records, threads=threads
+            self.measurements, self.schema.model.domain, cliques, confidence, synthetic=records, threads=threads
         )
 
     def save(self, path: str | Path) -> None:
@@ -272,7 +278,7 @@ class Release:
         The ledger in the file is a record of what was spent; go on spending on one of the two only.
         """
         told = Contents(
-            self.schema, self.measurements, self.ledger, self.mechanism, self.options, self.notes, self.form
+            self.schema, self.measurements, self.ledger, self.mechanism, self.options, self.notes, self.fine, self.form
         )
         write_artefact(path, told)
 
@@ -282,12 +288,15 @@ class Release:
 
     @cached_property
     def _generator(self) -> Generator:
-        return rebuild(self.mechanism, self.schema, self.measurements, self.options)
+        targets = self.schema.without_zeros(self.measurements)
+        return rebuild(self.mechanism, self.schema.model, targets, self.options)
 
     def __repr__(self) -> str:
         cells = sum(measurement.values.size for measurement in self.measurements)
         kept = f"{len(self.measurements)} measurements of {cells:,} cells"
-        return "\n".join([f"Release of {kept} over {self.schema.domain!r}", *self.notes, repr(self.ledger)])
+        beside = f", {len(self.fine)} fine 1-ways" if self.fine else ""
+        head = f"Release of {kept} over {self.schema.model.domain!r}{beside}"
+        return "\n".join([head, *self.notes, repr(self.ledger)])
 
 
 def load(path: str | Path) -> Release:
@@ -325,6 +334,7 @@ def load(path: str | Path) -> Release:
         told.mechanism,
         told.options,
         notes=told.notes,
+        fine=told.fine,
         form=told.form,
     )
     try:

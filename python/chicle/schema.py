@@ -6,8 +6,9 @@ of table that the source was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,17 +21,22 @@ from chicle.check import Check, check_frame
 from chicle.columns import Coded, Column, Determined, Drop, Identifier, column_from_dict
 from chicle.columns.base import is_unicode, refuse
 from chicle.columns.declare import unknown
+from chicle.constraints import Constraint, constraints_from
 from chicle.domain import Domain
 from chicle.errors import DomainError, SchemaError
 from chicle.files import read_declaration, write_declaration
 from chicle.frames import Form, arrow_columns
-from chicle.records import Codes, Records
+from chicle.measure import Measurement
+from chicle.recode import Recoding, combined_from
+from chicle.records import Codes, Records, code_dtype
+from chicle.repair import connected, repair, swap
 from chicle.sources.source import Source
+from chicle.zeros import without_zeros
 
 __all__ = ["Schema"]
 
 _VERSION = 1
-_KEYS = ("chicle", "reviewed", "person", "max_records", "columns")
+_KEYS = ("chicle", "reviewed", "person", "max_records", "columns", "combine", "constraints")
 _DRAFT = (
     "DRAFT, NOT PRIVATE: this schema was read from the data. Review every line, replace what only the data told by "
     "what is public knowledge, then set `reviewed: true`."
@@ -56,6 +62,10 @@ class Schema:
         Whether a person vouches that all this is public; drafts are not, and `fit` refuses them.
     comments
         Remarks on columns, for the saved file.
+    combine
+        By a new name, columns that are modelled as one attribute; see `chicle.recode`.
+    constraints
+        Which combinations of values no row has; see `chicle.constraints`. No synthetic row ever violates one.
 
     Examples
     --------
@@ -79,6 +89,8 @@ class Schema:
         person: str | None = None,
         reviewed: bool = True,
         comments: Mapping[str, str] | None = None,
+        combine: Mapping[str, Any] | None = None,
+        constraints: Iterable[Mapping[str, Any]] | None = None,
     ) -> None:
         if not isinstance(columns, Mapping):
             raise SchemaError(f"columns must be a mapping from name to declaration, not a {type(columns).__name__}")
@@ -96,6 +108,11 @@ class Schema:
             raise SchemaError("no column is modelled; declare at least one that is neither dropped nor made afterwards")
         self._domain = Domain(modelled)
         self._ordinal = frozenset(name for name in modelled if self._columns[name].ordered)
+        self._constraints = constraints_from([] if constraints is None else constraints, self._columns)
+        combined = combined_from({} if combine is None else combine, self._columns)
+        self._recoding = Recoding({name: self._columns[name] for name in modelled}, combined, self._constraints)
+        listed = [one.listed for one in combined.values() if one.listed is not None]
+        self._parts = connected([*self._constraints, *listed], self._domain)
 
     @classmethod
     def from_cardinalities(
@@ -138,6 +155,8 @@ class Schema:
             max_records_per_person=_records(declaration.get("max_records", 1)),
             person=declaration.get("person"),
             reviewed=declaration.get("reviewed", True),
+            combine=declaration.get("combine"),
+            constraints=declaration.get("constraints"),
         )
 
     @classmethod
@@ -157,7 +176,8 @@ class Schema:
             told["person"] = self._person
         if self._person is not None or self._max_records_per_person > 1:
             told["max_records"] = self._max_records_per_person
-        return {**told, "columns": {name: column.to_dict() for name, column in self._columns.items()}}
+        told["columns"] = {name: column.to_dict() for name, column in self._columns.items()}
+        return {**told, **self._declared_joint()}
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -166,8 +186,33 @@ class Schema:
 
     @property
     def domain(self) -> Domain:
-        """The attributes and their cardinalities: the columns that are modelled."""
+        """The modelled columns and how many codes each has: what records of this schema are over."""
         return self._domain
+
+    @cached_property
+    def model(self) -> Schema:
+        """The schema of what mechanisms see: coarse groups, and columns combined; this one, where there are none.
+
+        Examples
+        --------
+        >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 99, "coarse": 5}, "left": 2, "right": 3},
+        ...     combine={"sides": ["left", "right"]})
+        >>> schema.domain, schema.model.domain
+        (Domain(age: 100, left: 2, right: 3), Domain(age: 5, sides: 6))
+        """
+        if not self._recoding.changes:
+            return self
+        return Schema(dict(self._recoding.domain), self._recoding.ordinal, self._max_records_per_person)
+
+    @property
+    def coarse(self) -> tuple[str, ...]:
+        """The columns that are coarse in the joint work; a fine 1-way of each is released beside it."""
+        return tuple(self._recoding.groups)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Which combinations of values no row has."""
+        return self._constraints
 
     @property
     def ordinal(self) -> frozenset[str]:
@@ -209,6 +254,7 @@ class Schema:
             person=self._person,
             reviewed=self._reviewed,
             comments=self._comments,
+            **self._declared_joint(),
         )
 
     @property
@@ -218,7 +264,14 @@ class Schema:
 
     def mark_reviewed(self) -> Schema:
         """Return the same schema, reviewed: you vouch that nothing in it was learnt from the private table alone."""
-        return Schema(self._columns, (), self._max_records_per_person, person=self._person, comments=self._comments)
+        return Schema(
+            self._columns,
+            (),
+            self._max_records_per_person,
+            person=self._person,
+            comments=self._comments,
+            **self._declared_joint(),
+        )
 
     def of_synthetic(self) -> Schema:
         """Return the schema of synthetic tables, whose rows are nobody's: it limits no person's rows.
@@ -303,6 +356,81 @@ class Schema:
         made = {name: self._make(name, records, form.types.get(name), rng) for name in self._made()}
         return form.frame(made, nullable=[name for name, column in self._columns.items() if column.missing])
 
+    def violations(self, codes: Mapping[str, Codes]) -> list[str]:
+        """Return what is declared of several columns, and violated by a row with these codes of theirs.
+
+        Rows of combinations that are not listed are no violation where `others` says what they get, nor are rows that
+        violate a constraint which says ``violations: keep``. What is said of columns that are not given is passed over.
+        """
+        settled, problems = self._recoding.settle(codes)
+        for one in self._constraints:
+            if not one.keep and set(one.columns) <= set(settled) and not one.holds(settled).all():
+                problems.append(
+                    f"the table has a row that violates {one}; correct the table or the constraint, or write "
+                    "`violations: keep` to count such rows as they are"
+                )
+        return problems
+
+    def check_rows(self, source: Any) -> None:  # noqa: ANN401
+        """Raise a SchemaError if a row of a source violates what is declared of several columns.
+
+        Parameters
+        ----------
+        source
+            A `Source` of raw columns, read batch by batch, or `Records` over this schema's domain.
+        """
+        inside = {name for part in self._parts for name in part.kinds}
+        names = [name for name in self._domain if name in inside]
+        if not names:
+            return
+        records = isinstance(source, Records)
+        for batch in [source] if records else source.batches(self.needed(names)):
+            codes = {name: batch[name] for name in names} if records else self.codes(batch, names)
+            for problem in self.violations(codes):
+                raise SchemaError(problem)
+
+    def recode(self, records: Records) -> Records:
+        """Return records over the columns as records over `model`, which mechanisms see: each row by itself.
+
+        Rows of combinations that are not listed get that of `others`.
+        """
+        return self._recoding.encode(records) if self._recoding.changes else records
+
+    def check_form(self, form: Form) -> None:
+        """Raise unless every bin of a column under a constraint has values of the type that the table will have."""
+        constrained = {name for part in self._parts for name in part.kinds} if form.kind != "records" else set()
+        for name in sorted(constrained):
+            column, dtype = self._columns[name], form.types.get(name)
+            codes = np.arange(column.cardinality, dtype=code_dtype(column.cardinality))
+            made = column.decode(codes, dtype, np.random.default_rng(0))
+            if (column.encode(pa.chunked_array([made]), lambda _rule, _fix: None) != codes).any():
+                raise SchemaError(
+                    f"column {name!r} has a bin without any value of type {dtype}, so no constraint on it could be "
+                    "kept; declare it as integer, or give it wider `bins`"
+                )
+
+    def restore(self, records: Records, fine: Sequence[Measurement], rng: np.random.Generator) -> Records:
+        """Return synthetic records over `model` as records over the columns, none of which violates a constraint.
+
+        Parameters
+        ----------
+        records
+            Synthetic records over ``model.domain``.
+        fine
+            The fine 1-ways of coarse columns.
+        rng
+            Draws what coarse groups hide, and mends rows.
+        """
+        if self._recoding.changes:
+            records = self._recoding.decode(records, fine, int(rng.integers(2**63)))
+        if not self._parts:
+            return records
+        return repair(swap(records, self._recoding.groups, self._parts, rng), self._parts, rng)
+
+    def without_zeros(self, measurements: Iterable[Measurement]) -> tuple[Measurement, ...]:
+        """Return measurements over `model`, 0 in cells that constraints leave to no row."""
+        return without_zeros(measurements, self._constraints, self._recoding)
+
     def check(self, source: Any) -> Check:  # noqa: ANN401
         """Return what of a table does not fit this schema, by column and rule, without any value of it.
 
@@ -361,6 +489,8 @@ class Schema:
         lines = [f"  {name:<{width}}  {_said(column)}" for name, column in self._columns.items()]
         who = f"{self._max_records_per_person} a person" + (f", by {self._person!r}" if self._person else "")
         draft = [] if self._reviewed else [_DRAFT]
+        lines += [f"  {name}: combines {', '.join(one.columns)}" for name, one in self._recoding.combined.items()]
+        lines += [f"  never violated: {one}" for one in self._constraints]
         return "\n".join([*draft, f"Schema of {len(self._columns)} columns, rows: {who}", *lines])
 
     def _check(self) -> None:
@@ -385,6 +515,13 @@ class Schema:
                     column.check_source(source)
                 except SchemaError as error:
                     raise SchemaError(f"column {name!r}: {error}") from None
+
+    def _declared_joint(self) -> dict[str, Any]:
+        """Return what is declared of several columns, as plain data."""
+        combine = {name: dict(one.told) for name, one in self._recoding.combined.items()}
+        constraints = [dict(one.told) for one in self._constraints]
+        said = {"combine": combine, "constraints": constraints}
+        return {key: value for key, value in said.items() if value}
 
     def _made(self) -> list[str]:
         """Return the columns of a synthetic table."""
@@ -441,4 +578,5 @@ def _said(column: Column) -> str:
     most = "up to " if column.undiscovered else ""
     codes = f", {most}{column.cardinality} codes" if column.modelled else ""
     by = f" by {column.determined_by!r}" if isinstance(column, Determined) else ""
-    return f"{column.type}{by}{codes}{', missing is one' if column.missing else ''}"
+    coarse = ", coarse in joint work" if column.coarse is not None else ""
+    return f"{column.type}{by}{codes}{', missing is one' if column.missing else ''}{coarse}"

@@ -19,7 +19,7 @@ import chicle
 from chicle import ArtefactError, Budget, Ledger, Records, Release, Schema
 from chicle.artefact import _checksum
 from chicle.privacy import TestNoise
-from tests.contract.test_mechanisms import BUDGET, MECHANISMS, Make
+from tests.contract.test_mechanisms import BUDGET, MECHANISMS, Make, constrained
 
 
 @pytest.fixture(params=MECHANISMS, scope="module")
@@ -318,6 +318,29 @@ def test_what_was_changed_is_refused(saved: Path, edit: str, tmp_path: Path) -> 
     how, said = EDITS[edit]
     with pytest.raises(ArtefactError, match=said):
         chicle.load(change(saved, how, tmp_path / "r.chicle"))
+
+
+def unpay(told: dict[str, Any]) -> None:
+    told["fine"][0]["sigma"] *= 0.5
+
+
+FINE: dict[str, Callable[[dict[str, Any]], object]] = {
+    "lost": lambda told: told["fine"].clear(),
+    "twice": lambda told: told["fine"].append(told["fine"][0]),
+    "of another column": lambda told: told["fine"][0].update(clique=["wage"]),
+    "not paid for": unpay,
+    "not there": lambda told: told.pop("fine"),
+}
+
+
+@pytest.mark.parametrize("edit", FINE)
+def test_fine_1_ways_are_those_of_the_schema_and_paid_for(edit: str, tmp_path: Path) -> None:
+    frame, schema = constrained()
+    path = tmp_path / "r.chicle"
+    chicle.Independent(**BUDGET).fit(frame, schema).release_.save(path)
+    chicle.load(path)
+    with pytest.raises(ArtefactError, match="damaged or was changed"):
+        chicle.load(change(path, FINE[edit], tmp_path / "other.chicle"))
 
 
 def test_a_changed_header_has_another_checksum(saved: Path, tmp_path: Path) -> None:

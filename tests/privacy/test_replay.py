@@ -145,6 +145,39 @@ def test_a_person_moves_every_release_by_no_more_than_its_event_says(
             np.testing.assert_array_equal(made[name], again[name], "nothing but what was released is used")
 
 
+@pytest.mark.parametrize("mechanism", ["Independent", "PrivSyn", "Prism"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_coarse_and_combined_columns_move_by_no_more(mechanism: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fine 1-ways too; and rows that get the combination of `others`, or violate a constraint and are kept."""
+    told: dict[str, Any] = {name: {"type": "coded", "values": size} for name, size in DOMAIN.items()}
+    told["c"] = {**told["c"], "ordinal": True, "coarse": 5}
+    told["e"] = {**told["e"], "coarse": {"low": {"below": 7}, "high": {"from": 7}}}
+    schema = Schema(
+        told,
+        max_records_per_person=k,
+        combine={"both": {"columns": ["a", "d"], "combinations": [[0, {"from": 1}], [1, 0]], "others": [1, 0]}},
+        constraints=[{"forbid": {"b": 0, "c": {"from": 20}}, "violations": "keep"}],
+    )
+    budget = {"epsilon": 3.0, "delta": 1e-9}
+    table = table_of(k, 1_500, DOMAIN)
+    everybody, made, _ = run(MECHANISMS[mechanism], table, schema, budget, monkeypatch)
+    assert [event.clique for event in everybody.events[:2]] == [("c",), ("e",)]
+    assert [event.values for event in everybody.events[:2]] == [30, 12], "fine 1-ways"
+    odd = np.array([[0, 0, 29, 0, 11, 1, 0]] * k)  # a combination that is not listed, and a violation
+    for neighbour in (table[k:], np.concatenate([odd, table])):
+        tape, again, _ = run(MECHANISMS[mechanism], neighbour, schema, budget, monkeypatch, replayed=everybody)
+        for event, mine, theirs in zip(everybody.events, everybody.exact, tape.exact, strict=True):
+            moved = np.abs(mine.astype(float) - theirs)
+            assert np.linalg.norm(moved.ravel()) <= event.l2_sensitivity * (1 + 1e-12)
+            if event.clique is not None:
+                assert event.l2_sensitivity == k
+                assert moved.sum() == k, "each row is in one cell"
+        for name in DOMAIN:
+            np.testing.assert_array_equal(made[name], again[name], "nothing but what was released is used")
+        assert not ((again["b"] == 0) & (again["c"] >= 20)).any()
+        assert (((again["a"] == 0) & (again["d"] > 0)) | ((again["a"] == 1) & (again["d"] == 0))).all()
+
+
 def test_a_mechanism_that_peeks_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     class Peeks(chicle.Prism):
         def _fit(self, records: Records, *arguments: Any) -> Any:

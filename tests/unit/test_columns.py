@@ -18,22 +18,7 @@ from chicle.columns import Date, DateTime, Determined, Integer, Number, column_f
 from chicle.columns.base import refuse
 from chicle.records import code_dtype
 from tests.oracles.schema import naive_code, naive_size
-from tests.schemas import tables
-
-TYPES: dict[str, Any] = {"number": pa.float64(), "boolean": pa.bool_(), "coded": pa.int64(), "integer": pa.int64()}
-
-
-def arrow(told: dict[str, Any], values: list[Any]) -> pa.Array:
-    kind = told["type"]
-    if kind == "date":
-        return pa.array(values, pa.date32())
-    if kind == "datetime":
-        return pa.array(values, pa.timestamp("us", told.get("timezone")))
-    return pa.array(values, TYPES.get(kind) or pa.array(told["values"]).type)
-
-
-def table_of(declared: dict[str, Any], rows: dict[str, list[Any]]) -> pa.Table:
-    return pa.table({name: arrow(declared[name], rows[name]) for name in declared})
+from tests.schemas import table_of, tables
 
 
 @given(tables())

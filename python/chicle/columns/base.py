@@ -7,7 +7,7 @@ names the rule and the fix and never sees a value.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
@@ -35,12 +35,15 @@ class Column(ABC):
     ----------
     missing
         Whether missing is a value of its own, with the last code. Where it is not, a missing value is an error.
+    coarse
+        Which codes are one in the joint work; what tells them apart is a 1-way of its own. See `chicle.columns.coarse`.
     """
 
     type: ClassVar[str]
     modelled: ClassVar[bool] = True
 
     missing: bool = False
+    coarse: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.missing, bool):
@@ -75,6 +78,19 @@ class Column(ABC):
     def examine(self, values: pa.ChunkedArray, report: Report) -> None:
         """Report what of a column does not fit."""
         self.encode(values, report)
+
+    @property
+    def starts(self) -> npt.NDArray[Any] | None:
+        """Where the values of each code begin, and where those of the last end; None where values have no order."""
+        return None
+
+    def start_of(self, value: object, *, after: bool) -> Any:  # noqa: ANN401 - an integer or a float, as `starts` has
+        """Return where the values from this one on begin or, if `after`, those that follow it."""
+        raise NotImplementedError
+
+    def said_start(self, start: Any) -> str:  # noqa: ANN401
+        """Return one of the `starts` as a declaration would say it."""
+        return str(start)
 
     def encode(self, values: pa.ChunkedArray, report: Report) -> Codes:
         """Return the codes of a column; where something does not fit and the report does not raise, any code."""
@@ -214,4 +230,6 @@ def _absent(values: pa.Array) -> Mask | None:
 def _plain(value: object) -> Any:  # noqa: ANN401 - data for YAML and JSON
     if hasattr(value, "to_plain"):
         return value.to_plain()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, (tuple, list)) else value

@@ -18,7 +18,7 @@ from chicle.columns.base import Column, Mask, Report, arrow_kind, is_unicode
 from chicle.errors import SchemaError
 from chicle.records import Codes
 
-__all__ = ["Boolean", "Categorical", "Ordinal", "labelled", "listed"]
+__all__ = ["Boolean", "Categorical", "Ordinal", "labelled", "listed", "places", "value_key"]
 
 _QUOTE = 'quote text in YAML ("1" is text, 1 is a number)'
 
@@ -139,6 +139,17 @@ class Ordinal(Categorical):
         """Neighbours in the list are neighbours."""
         return True
 
+    @property
+    def starts(self) -> npt.NDArray[Any] | None:
+        """Places in the list."""
+        return np.arange(self.size + 1)
+
+    def start_of(self, value: object, *, after: bool) -> int:
+        """Return the place of a value in the list, or the next one."""
+        if value not in self.values:
+            raise SchemaError(f"{value!r} is none of its values")
+        return self.values.index(value) + after
+
 
 @dataclass(frozen=True, kw_only=True)
 class Boolean(Column):
@@ -209,6 +220,22 @@ def listed(name: str, values: object) -> tuple[Any, ...]:
         twice = next(item for item, times in Counter(items).items() if times > 1)
         raise SchemaError(f"{name} lists {twice!r} twice; list each once")
     return items
+
+
+def places(labels: Iterable[Any]) -> dict[tuple[bool, Any], int]:
+    """Return where each value stands in a list, by a key that tells true from 1.
+
+    Examples
+    --------
+    >>> places(["f", "m"])[value_key("m")]
+    1
+    """
+    return {value_key(label): place for place, label in enumerate(labels)}
+
+
+def value_key(value: object) -> tuple[bool, object]:
+    """Return a key that tells true from 1."""
+    return isinstance(value, bool), value
 
 
 def _check_value(name: str, item: object) -> None:

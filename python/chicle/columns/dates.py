@@ -66,6 +66,11 @@ class _Dated(Binned):
         """Where bins begin, and the first moment after the last."""
         raise NotImplementedError
 
+    @property
+    def starts(self) -> npt.NDArray[Any] | None:
+        """Where bins begin, and the first moment after the last."""
+        return self.edges
+
     def _check(self) -> None:
         check_outside(self.outside)
         if not isinstance(self.bins, (str, tuple, PrivateBins)):
@@ -148,6 +153,14 @@ class Date(_Dated):
         """Return the column with bins that begin on these days."""
         days = np.datetime_as_string(starts.astype("M8[D]")).tolist()
         return replace(self, bins=(*days, self.max))
+
+    def start_of(self, value: object, *, after: bool) -> int:
+        """Return a day, or the next one, in days from 1970."""
+        return _days(_date("a bound", value)) + after
+
+    def said_start(self, start: Any) -> str:  # noqa: ANN401
+        """Return a day as a date."""
+        return str(np.datetime64(int(start), "D"))
 
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         return np.searchsorted(self.edges[1:-1], self._raw(values, absent, report), side="right")
@@ -261,6 +274,16 @@ class DateTime(_Dated):
         _, first = np.unique(self.places(starts), return_index=True)
         moments = np.datetime_as_string(starts[first][1:].astype("M8[s]")).tolist()
         return replace(self, bins=(self.min, *moments, self.max))
+
+    def start_of(self, value: object, *, after: bool) -> int:
+        """Return a moment, or the next one, in microseconds from 1970; a date without a time is that whole day."""
+        return self._instant(_moment("max" if after else "a bound", value)) + after
+
+    def said_start(self, start: Any) -> str:  # noqa: ANN401
+        """Return a moment on the column's own clock."""
+        moment = _UTC_EPOCH + int(start) * _MICROSECOND
+        there = moment if self.timezone is None else moment.astimezone(_zone(self.timezone))
+        return there.replace(tzinfo=None).isoformat()
 
     def _instant(self, moment: dt.datetime) -> int:
         if self.timezone is None:

@@ -56,7 +56,7 @@ def column_from_dict(name: str, declaration: object) -> Column:
     column = _BY_TYPE[kind]
     allowed = {field.name: field.default is MISSING for field in fields(column)}
     if not column.modelled:
-        del allowed["missing"]
+        del allowed["missing"], allowed["coarse"]
     for key in told:
         if key not in allowed:
             raise SchemaError(f"column {name!r}: {kind} has no {key!r}; {unknown(str(key), allowed)}")

@@ -93,6 +93,10 @@ class Integer(Binned):
             return self.bins.most
         return self.high - self.low + 1 if isinstance(self.bins, str) else cast("int", self.bins)
 
+    def start_of(self, value: object, *, after: bool) -> int:
+        """Return an integer, or the next one."""
+        return whole("a bound", value) + after
+
     @property
     def ordered(self) -> bool:
         """Numbers have an order."""
@@ -268,6 +272,16 @@ class Number(Binned):
         return np.linspace(self.low, self.high, 2 if self.undiscovered else self.size + 1)
 
     @property
+    def starts(self) -> npt.NDArray[Any] | None:
+        """The least number of each bin, and the first above the last."""
+        return np.append(self.edges[:-1], np.nextafter(self.high, np.inf))
+
+    def start_of(self, value: object, *, after: bool) -> float:
+        """Return a number, or the next float."""
+        number = _real("a bound", value)
+        return float(np.nextafter(number, np.inf)) if after else number
+
+    @property
     def size(self) -> int:
         """How many bins there are."""
         if isinstance(self.bins, PrivateBins):
@@ -427,6 +441,15 @@ class Coded(Column):
     def ordered(self) -> bool:
         """As declared."""
         return self.ordinal
+
+    @property
+    def starts(self) -> npt.NDArray[Any] | None:
+        """The codes themselves."""
+        return np.arange(self.values + 1)
+
+    def start_of(self, value: object, *, after: bool) -> int:
+        """Return a code, or the next one."""
+        return whole("a bound", value) + after
 
     @property
     def labels(self) -> tuple[Any, ...] | None:

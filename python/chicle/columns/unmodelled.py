@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chicle.columns.base import Column, Unmodelled, is_text
-from chicle.columns.categorical import labelled, listed
+from chicle.columns.categorical import labelled, listed, value_key
 from chicle.errors import SchemaError
 from chicle.records import Codes
 
@@ -92,19 +92,19 @@ class Determined(Unmodelled):
                 f"determined_by names {self.determined_by!r}, whose codes are bins; "
                 "it must be a column that has a code for each value"
             )
-        known = {_key(key) for key, _ in self.map}
+        known = {value_key(key) for key, _ in self.map}
         for label in labels:
-            if _key(label) not in known:
+            if value_key(label) not in known:
                 raise SchemaError(f"map does not say what {label!r} of {self.determined_by!r} becomes; add it")
-        known -= {_key(label) for label in labels} | {_key(None)}
+        known -= {value_key(label) for label in labels} | {value_key(None)}
         if known:
-            key = next(key for key, _ in self.map if _key(key) in known)
+            key = next(key for key, _ in self.map if value_key(key) in known)
             raise SchemaError(f"map has {key!r}, which is no value of {self.determined_by!r}; leave it out")
 
     def fill(self, source: Column, codes: Codes, dtype: pa.DataType | None) -> pa.Array:
         """Return what the codes of the other column determine."""
-        table = {_key(key): value for key, value in self.map}
-        becomes = [table.get(_key(label)) for label in (*(source.labels or ()), None)][: source.cardinality]
+        table = {value_key(key): value for key, value in self.map}
+        becomes = [table.get(value_key(label)) for label in (*(source.labels or ()), None)][: source.cardinality]
         values = tuple(dict.fromkeys(value for _, value in self.map if value is not None))
         place = {value: i for i, value in enumerate(values)}
         indices = np.array([-1 if value is None else place[value] for value in becomes], dtype=np.int32)[codes]
@@ -120,15 +120,10 @@ def _as_pairs(given: object) -> tuple[tuple[Any, Any], ...]:
     pairs = tuple(tuple(pair) if isinstance(pair, (tuple, list)) else () for pair in items)
     if not pairs or any(len(pair) != 2 for pair in pairs):
         raise SchemaError(rule)
-    if len({_key(key) for key, _ in pairs}) < len(pairs):
+    if len({value_key(key) for key, _ in pairs}) < len(pairs):
         raise SchemaError("map says twice what one value becomes; say it once")
     values = [value for _, value in pairs if value is not None]
     listed("the values of map", dict.fromkeys(values))
     if any(isinstance(value, float) for value in values):
         pairs = tuple((key, None if value is None else float(value)) for key, value in pairs)
     return pairs
-
-
-def _key(value: object) -> tuple[bool, object]:
-    """Return a key that tells true from 1."""
-    return isinstance(value, bool), value

@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 
 from chicle._checks import integer
 from chicle.discover import Discovery, purchases, resolve
+from chicle.domain import Domain
 from chicle.errors import NotFittedError, ParameterError, PrivacyError, SchemaError
-from chicle.plan import Plan, Sweep
+from chicle.measure import Measurement, measure
+from chicle.plan import Plan, Step, Sweep, one_way_steps
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
 from chicle.records import Records
@@ -25,6 +27,10 @@ from chicle.schema import Schema
 from chicle.sources import Source
 
 __all__ = ["Mechanism", "as_schema"]
+
+# Shares of the budget for the fine 1-way of each coarse column, and for all of them at most. They only tell apart what
+# a coarse group holds; everything joint is bought by the rest.
+_FINE, _FINE_AT_MOST = 0.02, 0.1
 
 _Self = TypeVar("_Self", bound="Mechanism")
 
@@ -82,12 +88,14 @@ class Mechanism(ABC):
         """
         declared = as_schema(schema)
         budget = self._discovery().budget(declared, self.budget)
-        bought = purchases(declared, budget, self._discovery())
+        bought = [purchase.step(declared) for purchase in purchases(declared, budget, self._discovery())]
+        rho = budget.rho - math.fsum(step.rho for step in bought)
+        bought += _fine_steps(declared, rho, integer("n", n, 0))
         if not bought:
-            return self._plan(declared, budget, integer("n", n, 0))
-        rest = Budget(rho=budget.rho - math.fsum(purchase.rho for purchase in bought))
-        plan = self._plan(declared, rest, integer("n", n, 0))
-        return replace(plan, budget=budget, steps=[*(purchase.step(declared) for purchase in bought), *plan.steps])
+            return self._plan(declared.model, budget, n)
+        rest = Budget(rho=budget.rho - math.fsum(step.rho for step in bought))
+        plan = self._plan(declared.model, rest, n)
+        return replace(plan, budget=budget, steps=[*bought, *plan.steps])
 
     def sweep(self, schema: Schema, epsilons: Iterable[float], n: int = 100_000) -> Sweep:
         """Return plans at several epsilons and this mechanism's delta: what more budget would buy."""
@@ -136,6 +144,8 @@ class Mechanism(ABC):
                 "give both the same accounting"
             )
         opened = Source(source, declared)
+        declared.check_form(opened.form)
+        declared.check_rows(opened.records(declared) if isinstance(source, Records) else opened)
         rho = budget.rho
         notes: list[str] = []
         if declared.undiscovered:
@@ -145,8 +155,11 @@ class Mechanism(ABC):
             bought = purchases(declared, budget, self._discovery())
             declared, notes = resolve(declared, opened.batches(declared.needed()), bought, ledger)
             rho -= ledger.spent - spent
-        release = self._fit(opened.records(declared), declared, rho, ledger)
-        release = replace(release, form=opened.form, notes=(*notes, *release.notes, declared.promise(source)))
+        records = opened.records(declared)
+        fine, rest = self._measure_fine(records, declared, rho, ledger)
+        release = self._fit(declared.recode(records), declared.model, rest, ledger)
+        told = (*notes, *release.notes, declared.promise(source))
+        release = replace(release, schema=declared, fine=fine, form=opened.form, notes=told)
         release.prepare()
         self.release_ = release
         return self
@@ -166,6 +179,18 @@ class Mechanism(ABC):
     def ledger_(self) -> Ledger:
         """What the fit spent on what."""
         return self._fitted().ledger
+
+    def _measure_fine(
+        self, records: Records, schema: Schema, rho: float, ledger: Ledger
+    ) -> tuple[tuple[Measurement, ...], float]:
+        """Release the fine 1-ways of coarse columns; return them and what is left of rho."""
+        steps = _fine_steps(schema, rho, 0)
+        if not steps:
+            return (), rho
+        sigmas = [step.sigma for step in steps if step.sigma is not None]
+        cliques = [(step.of,) for step in steps]
+        fine = measure(records, cliques, sigmas, ledger, purpose="fine 1-way", threads=self.threads)
+        return tuple(fine), rho - math.fsum(step.rho for step in steps)
 
     def _discovery(self) -> Discovery:
         if self.discovery is None:
@@ -188,6 +213,16 @@ class Mechanism(ABC):
 
     @abstractmethod
     def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release: ...
+
+
+def _fine_steps(schema: Schema, rho: float, n: int) -> list[Step]:
+    """Return the releases of the fine 1-ways of coarse columns."""
+    if not schema.coarse:
+        return []
+    domain = Domain({name: schema.domain[name] for name in schema.coarse})
+    share = min(_FINE * len(domain), _FINE_AT_MOST)
+    steps = one_way_steps(domain, rho * share, schema.max_records_per_person, n)
+    return [replace(step, release="fine 1-way") for step in steps]
 
 
 def as_schema(schema: Schema | Mapping[str, int]) -> Schema:
