@@ -27,7 +27,7 @@ def test_there_are_examples() -> None:
     assert {"chicle.domain.Domain", "chicle.marginals.count", "chicle.privacy.ledger.Ledger"} <= found
 
 
-@pytest.mark.parametrize("page", ["README.md", "PRIVACY.md"])
+@pytest.mark.parametrize("page", ["README.md", "PRIVACY.md", "docs/evaluate.md"])
 def test_pages_name_files_that_exist(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:python|rust|tests|benches)/[\w./]+)`", text))
