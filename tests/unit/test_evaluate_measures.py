@@ -225,6 +225,25 @@ def test_matches_equal_sets() -> None:
     assert "never a privacy guarantee" in beyond.note
 
 
+def test_violations_are_counted() -> None:
+    schema = Schema(
+        {"age": {"type": "integer", "min": 0, "max": 19}, "job": {"type": "categorical", "values": ["none", "cook"]}},
+        constraints=[
+            {"if": {"age": {"below": 15}}, "then": {"job": "none"}, "violations": "keep"},
+            {"forbid": {"age": 19, "job": "none"}},
+        ],
+    )
+    real = {"age": [3, 16, 17, 14], "job": ["none", "cook", "none", "cook"]}
+    made = {"age": [3, 4, 19, 16, 5], "job": ["cook", "none", "none", "cook", "cook"]}
+    score = chicle.evaluate(real, made, schema)["violations"]
+    assert score.value == pytest.approx(3 / 5)
+    assert score.also == {"real table": 0.25}
+    assert score.note == "most of them the constraint `if` on 'age' and 'job'"
+    synth = chicle.Independent(epsilon=9, delta=1e-6).fit(real, schema)
+    assert chicle.evaluate(real, synth.sample(50, seed=0), schema)["violations"].value == 0
+    assert "violations" not in chicle.evaluate(correlated(9, 0), correlated(9, 1))
+
+
 @pytest.mark.parametrize("workload", ["abc", [], {("a",): -1.0}, {("a",): math.nan}, 3])
 def test_workloads_that_are_none(workload: Any) -> None:
     with pytest.raises(ParameterError, match="workload"):

@@ -19,6 +19,7 @@ from chicle.evaluate.queries import nist_range_scores, range_scores
 from chicle.evaluate.result import Association, AttributeErrors, CliqueErrors, Evaluation
 from chicle.evaluate.rows import row_scores
 from chicle.evaluate.tables import read_both, schema_of
+from chicle.evaluate.violations import violation_scores
 from chicle.evaluate.workload import Workload, weighted, workload_scores
 from chicle.generate.start import check_seed
 from chicle.privacy.budget import Budget
@@ -119,6 +120,7 @@ def evaluate(
         *workload_scores(contest, weights),
         *association_scores(contest, association),
         *row_scores(contest),
+        *violation_scores(contest),
     ]
     return Evaluation(
         scores=tuple(scores),
