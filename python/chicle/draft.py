@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from chicle.columns import Boolean, Categorical, Column, Date, DateTime, Drop, Identifier, Integer, Number
 from chicle.columns.base import arrow_kind, is_text
+from chicle.errors import SchemaError
 from chicle.frames import arrow_columns
 from chicle.schema import Schema
 
@@ -51,7 +52,10 @@ def draft_schema(source: Any) -> Schema:  # noqa: ANN401 - any data frame
       age     integer, 74 codes
       smoker  boolean, 3 codes, missing is one
     """
-    drafts = {name: _draft(values) for name, values in arrow_columns(source).items()}
+    table = arrow_columns(source)
+    if not any(len(values) for values in table.values()):
+        raise SchemaError("the table has no rows to draft a schema from; write it by hand, from what is public")
+    drafts = {name: _draft(values) for name, values in table.items()}
     columns = {name: column for name, (column, _) in drafts.items()}
     comments = {name: f"read from the data: {comment}" for name, (_, comment) in drafts.items()}
     return Schema(columns, reviewed=False, comments=comments)

@@ -162,7 +162,11 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Return the schema that a YAML or JSON file declares."""
-        return cls.from_dict(read_declaration(path))
+        declaration = read_declaration(path)
+        try:
+            return cls.from_dict(declaration)
+        except SchemaError as error:
+            raise SchemaError(f"{path}: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Write the schema to a file: JSON if its name ends in ``.json``, else YAML, with comments."""

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from chicle.columns import Categorical, Coded, Column, Date, DateTime, Determined, Integer, Number, Open, Ordinal
 from chicle.columns.base import is_text
+from chicle.csv_header import NOT_UTF8, check_header
 from chicle.errors import ArtefactError, ParameterError
 from chicle.schema import Schema
 
@@ -74,7 +75,9 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
         if kind == "arrow":
             return _read_arrow(path)
         return _read_csv(path, _DELIMITERS[kind], schema)
-    except (pa.ArrowException, EOFError, UnicodeError, ValueError):
+    except (pa.ArrowException, EOFError, UnicodeError, ValueError) as error:
+        if "UTF8" in str(error):
+            raise ArtefactError(f"{path} can not be read: {NOT_UTF8}") from None
         raise ArtefactError(
             f"{path} can not be read as what its ending says: it is empty, cut short, of another kind, or its "
             "rows differ in length"
@@ -134,6 +137,8 @@ def _read_csv(path: str | Path, delimiter: str, schema: Schema | None) -> pa.Tab
             types[name] = _WIDER.get(types.get(name), pa.string())
         else:
             break
+    if any(pa.types.is_binary(field.type) for field in table.schema):
+        raise ArtefactError(f"{path} can not be read: {NOT_UTF8}")
     table = _as_integers(table, [name for name, dtype in asked.items() if dtype == pa.int64()])
     kept = [name for name, column in columns.items() if "" in _listed(column)]
     for i, (name, values) in enumerate(zip(table.column_names, table.columns, strict=True)):
@@ -156,6 +161,7 @@ def _as_integers(table: pa.Table, names: list[str]) -> pa.Table:
 
 
 def _names(path: str | Path, parse: pcsv.ParseOptions) -> list[str]:
+    check_header(path, parse.delimiter)
     with pcsv.open_csv(path, parse_options=parse) as reader:
         names: list[str] = reader.schema.names
     return names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +36,9 @@ def check_output(path: str, force: bool, inputs: Sequence[str]) -> None:
         with trying(path) as beside:
             beside.touch()
     except OSError as error:
-        raise ParameterError(f"{path} can not be written: {error.strerror}; choose another folder") from None
+        missing = isinstance(error, FileNotFoundError)
+        fix = f"make the folder {place.parent} first" if missing else "choose another place"
+        raise ParameterError(f"{path} can not be written: {error.strerror}; {fix}") from None
 
 
 def write_sample(release: Release, arguments: argparse.Namespace, progress: Progress) -> int:
@@ -63,5 +66,8 @@ def _write(table: pa.Table, beside: Path, output: str) -> None:
     try:
         write_table(table, beside)
     except (OSError, pa.ArrowException) as error:
-        why = getattr(error, "strerror", None) or "a column has a type that this format can not hold; try .parquet"
+        number = getattr(error, "errno", None)
+        why = "a column has a type that this format can not hold; try .parquet"
+        if number is not None:
+            why = f"{os.strerror(number)}; make room, or choose another place"
         raise ArtefactError(f"{output} can not be written: {why}") from None

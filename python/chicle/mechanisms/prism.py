@@ -56,6 +56,7 @@ __all__ = ["Prism", "PrismOptions"]
 # Where the 1-ways are wrong by more than this share of the records, pairs measured with the rest of the budget do not
 # make up for what it would do for the 1-ways: on five tables the errors of both cross between .09 and .15.
 _TOO_NOISY = 0.1
+_INDEPENDENT = ("the 1-ways are too noisy for pairs to tell more: attributes are independent",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +213,7 @@ class Prism(Mechanism):
         if _one_way_error(one_ways, total) > _TOO_NOISY:
             rest = parts.selection + parts.tables
             again = self._again(records, one_ways, parts, rest, ledger)
-            notes: tuple[str, ...] = ("the 1-ways are too noisy for pairs to tell more: attributes are independent",)
+            notes: tuple[str, ...] = _INDEPENDENT if len(domain) > 1 else ()
             measured = (size, *one_ways, *again)
             return Release(schema, measured, ledger, "Prism", asdict(options), notes)
         compression = compress(one_ways, domain, theta=options.theta, ordinal=schema.ordinal, vanish=False)
