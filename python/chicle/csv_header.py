@@ -1,4 +1,4 @@
-"""The first line of a CSV file, looked at before anything is read: most of what newcomers meet is seen there.
+"""The header of a CSV file, looked at before anything is read: most of what newcomers meet is seen there.
 
 Another separator, another encoding, a column without a name or two of one name: each has its own sentence here, where a
 parser would say something of rows and lengths, or nothing. Names of columns are public, so they are quoted.
@@ -6,8 +6,10 @@ parser would say something of rows and lengths, or nothing. Names of columns are
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
+import io
 from pathlib import Path
 
 from chicle.errors import ArtefactError
@@ -32,10 +34,16 @@ def check_header(path: str | Path, delimiter: str) -> list[str]:
     ...     check_header(f"{folder}/a.csv", ",")
     ['age', 'sex']
     """
-    names = next(csv.reader([_first_line(path)], delimiter=delimiter), [])
-    if not names:
-        raise ArtefactError(f"{path} begins with an empty line; its first line must name the columns")
-    if len(names) == 1:
+    text = _beginning(path)
+    try:
+        names = next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), None)
+    except csv.Error:
+        raise ArtefactError(f"{path} can not be read: its first line is no list of names; is it a CSV file?") from None
+    if names is None:
+        raise ArtefactError(
+            f"{path} can not be read: it is empty, without even a line that names columns; is the path right?"
+        )
+    if len(names) == 1 and not text.lstrip().startswith('"'):
         for other, called in _SEPARATORS.items():
             if other != delimiter and other in names[0]:
                 raise ArtefactError(
@@ -43,22 +51,18 @@ def check_header(path: str | Path, delimiter: str) -> list[str]:
                     ".csv, or with tabs as .tsv"
                 )
     for number, name in enumerate(names, 1):
-        if not name.strip():
+        if not name:
             raise ArtefactError(f"{path}: column {number} has no name; name it in the first line, or delete it")
         if name in names[: number - 1]:
             raise ArtefactError(f"{path}: two columns are called {name!r}; rename one of them in the first line")
     return names
 
 
-def _first_line(path: str | Path) -> str:
+def _beginning(path: str | Path) -> str:
     with gzip.open(path) if str(path).lower().endswith(".gz") else Path(path).open("rb") as file:
-        # Blank lines before the header are skipped by the parser too.
-        line = next((line for line in iter(lambda: file.readline(_MOST_BYTES), b"") if line.strip()), None)
-    if line is None:
-        raise ArtefactError(f"{path} is empty: it has not even a line that names columns; is it the right file?")
-    if len(line) == _MOST_BYTES:
-        raise ArtefactError(f"{path} has a first line of more than a megabyte; is it a CSV file?")
+        data = file.read(_MOST_BYTES)
     try:
-        return line.decode("utf-8-sig").rstrip("\r\n")
+        # What is cut off within a letter is no mistake of the file.
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(data)
     except UnicodeDecodeError:
         raise ArtefactError(f"{path} can not be read: {NOT_UTF8}") from None

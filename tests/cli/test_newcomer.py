@@ -85,7 +85,10 @@ def table(change: Callable[[pd.DataFrame], pd.DataFrame], **how: object) -> Call
 
 
 def raw(data: bytes) -> Callable[[], None]:
-    return lambda: Path("p.csv").write_bytes(data) and None
+    def do() -> None:
+        Path("p.csv").write_bytes(data)
+
+    return do
 
 
 def as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
@@ -95,10 +98,6 @@ def as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
 def folder() -> None:
     Path("p.csv").unlink()
     Path("p.csv").mkdir()
-
-
-def no_rights() -> None:
-    Path("p.csv").chmod(0)
 
 
 MISTAKES: dict[str, tuple[Callable[[], object], Sequence[str], str]] = {
@@ -154,8 +153,8 @@ MISTAKES: dict[str, tuple[Callable[[], object], Sequence[str], str]] = {
         DRAFT,
         "it is not UTF-8 text; save it as such",
     ),
-    "an empty file": (raw(b""), SYNTH, "p.csv is empty: it has not even a line that names columns"),
-    "empty lines": (raw(b"\n\n"), DRAFT, "p.csv is empty"),
+    "an empty file": (raw(b""), SYNTH, "p.csv can not be read: it is empty, without even a line that names columns"),
+    "empty lines": (raw(b"\n\n"), DRAFT, "it is empty, without even"),
     "a draft of a header": (raw(b"age,sex\n"), DRAFT, "no rows to draft a schema from; write it by hand"),
     "two of one name": (
         table(lambda frame: frame.set_axis(["age", "sex", "city", "wage", "age"], axis=1)),

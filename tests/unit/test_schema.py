@@ -460,5 +460,5 @@ def test_fit_refuses_a_draft() -> None:
 
 @pytest.mark.parametrize("frame", [{}, {"a": [None]}, {"a": []}, {"a": [[1], [2]]}])
 def test_a_table_without_anything_to_model_has_no_draft(frame: Any) -> None:
-    with pytest.raises(SchemaError, match="no column"):
+    with pytest.raises(SchemaError, match=r"no column|no rows"):
         chicle.draft_schema(frame)
