@@ -6,30 +6,39 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 import chicle
-from chicle import Clique, Domain, Records
+from chicle import Clique, Domain, Records, Schema
 
 PEOPLE = 200_000
 ATTRIBUTES = 15
+ORDINAL = ("AGE", "EDUC", "INCWAGE", "NCHILD")
 TRIPLES = 100
 
 _T = TypeVar("_T")
 
 
-def main() -> None:
-    """Simulate a census, synthesise it privately in several ways, and say how good the tables are."""
+def main(folder: str | Path = "chicle-demo") -> None:
+    """Simulate a census, synthesise it privately in several ways, say how good the tables are, and report on one.
+
+    Parameters
+    ----------
+    folder
+        Where the reports go.
+    """
     say = sys.stdout.write
     census, seconds = _timed(lambda: chicle.datasets.census(PEOPLE, d=ATTRIBUTES))
     domain = census.domain
+    schema = Schema.from_cardinalities(domain, ordinal=ORDINAL)
     say(f"1. A simulated census: {PEOPLE:,} people, {len(domain)} attributes ({seconds:.2f} s)\n   {domain}\n\n")
 
     synth = chicle.Prism(epsilon=1, delta=1e-9)
-    _, seconds = _timed(lambda: synth.fit(census))
-    say(f"2. Prism at epsilon 1 selects and measures marginals ({seconds:.2f} s). What was spent:\n\n")
+    _, fitting = _timed(lambda: synth.fit(census, schema))
+    say(f"2. Prism at epsilon 1 selects and measures marginals ({fitting:.2f} s). What was spent:\n\n")
     say("".join(f"   {line}\n" for line in repr(synth.ledger_).splitlines()))
 
     synthetic, seconds = _timed(lambda: synth.sample(seed=0))
@@ -43,8 +52,8 @@ def main() -> None:
     say(f"   {'':26}  1-way   2-way   3-way  seconds\n")
     rows = np.random.default_rng(0).integers(PEOPLE, size=PEOPLE)
     tables: dict[str, Callable[[], Records]] = {
-        "Independent": lambda: chicle.Independent(epsilon=1, delta=1e-9).fit(census).sample(seed=0),
-        "PrivSyn, GUM": lambda: chicle.PrivSyn(epsilon=1, delta=1e-9).fit(census).sample(seed=0),
+        "Independent": lambda: chicle.Independent(epsilon=1, delta=1e-9).fit(census, schema).sample(seed=0),
+        "PrivSyn, GUM": lambda: chicle.PrivSyn(epsilon=1, delta=1e-9).fit(census, schema).sample(seed=0),
         "Prism": lambda: synthetic,
         "the census resampled": lambda: Records({name: census[name][rows] for name in domain}, domain),
     }
@@ -54,6 +63,17 @@ def main() -> None:
         shown = "  ".join(f"{error:.4f}" for error in errors)
         say(f"   {label:26}  {shown}  {seconds if table is synthetic else taken:7.2f}\n")
     say("\n   The last line is the sampling error of a table of this size, which no synthetic table need beat.\n")
+
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    title, release = "A simulated census", synth.release_
+    took = f"{fitting:.2f} s to select and measure, {seconds:.2f} s to draw the table"
+    public, taken = _timed(lambda: chicle.report(place / "public.html", release, title=title))
+    say(f"\n5. Reports: open them in a browser\n\n   {public}: safe to publish ({taken:.2f} s)\n")
+    private, taken = _timed(
+        lambda: chicle.report(place / "private.html", release, synthetic, real=census, title=title, remarks=[took])
+    )
+    say(f"   {private}: NOT private, for it compares with the census ({taken:.2f} s)\n")
 
 
 def _workload(domain: Domain) -> list[list[Clique]]:

@@ -191,10 +191,10 @@ def test_a_real_table_from_csv_to_csv(shared_data: Path, here: Path, capsys: pyt
 
 
 def test_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[bool] = []
-    monkeypatch.setattr(demo, "main", lambda: ran.append(True))
-    assert main(["demo"]) == 0
-    assert ran == [True]
+    ran: list[str] = []
+    monkeypatch.setattr(demo, "main", ran.append)
+    assert main(["demo"]) == main(["demo", "-o", "there"]) == 0
+    assert ran == ["chicle-demo", "there"]
 
 
 def test_reports(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

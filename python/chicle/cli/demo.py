@@ -12,15 +12,17 @@ __all__ = ["add"]
 
 _HELP = """\
 Example:
-  chicle demo     # simulates a census, synthesises it in several ways, and says how good the tables are
+  chicle demo     # simulates a census, synthesises it, says how good the tables are, and writes two reports
 """
 
 
 def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     """Add the command."""
-    command(commands, "demo", "show the main job on built-in data, end to end", _HELP).set_defaults(run=_run)
+    made = command(commands, "demo", "show the main job on built-in data, end to end", _HELP)
+    made.add_argument("-o", "--output", metavar="FOLDER", default="chicle-demo", help="where the reports go")
+    made.set_defaults(run=_run)
 
 
-def _run(_: argparse.Namespace) -> int:
-    demo.main()
+def _run(arguments: argparse.Namespace) -> int:
+    demo.main(arguments.output)
     return 0

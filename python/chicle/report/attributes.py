@@ -15,7 +15,7 @@ from chicle.report.html import Markup, Piece, cut, tag
 __all__ = ["attributes"]
 
 _ROWS = 12
-_STEPS = 84
+_STEPS = 120
 
 
 def attributes(facts: Facts) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,11 +133,10 @@ def _ends(codes_of: Ints, buckets: int) -> tuple[Ints, Ints]:
 
 
 def _neighbours(units: int, most: int, lone: int | None) -> Ints:
-    """Merge neighbours into groups of nearly equal numbers of them, one apart from all."""
+    """Merge as many neighbours into each group, for a larger group would be a peak that is none; one stays apart."""
     others = units if lone is None else units - 1
-    groups = min(others, max(most - (lone is not None), 1))
-    into = np.arange(others) * max(groups, 1) // max(others, 1)
-    return into if lone is None else np.insert(into, lone, groups)
+    into = np.arange(others) // max(math.ceil(others / max(most - (lone is not None), 1)), 1)
+    return into if lone is None else np.insert(into, lone, into.max(initial=-1) + 1)
 
 
 def _heaviest(weights: npt.NDArray[Any], most: int) -> Ints:

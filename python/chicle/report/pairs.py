@@ -178,7 +178,7 @@ def _triptych(
 ) -> Markup:
     """Draw a pair three times: as it is known, as it is in the synthetic table, and the difference.
 
-    Colours go by the cells of named values; those of the rest may be darker than the darkest.
+    Colours go by the cells of named values; those of the rest may have more than the strongest.
     """
     rows, columns = axes
     named = (slice(rows.named), slice(columns.named))
@@ -189,7 +189,7 @@ def _triptych(
     pictures.append(tag("div", charts.grid(charts.differing(off, most), "d"), tag("span", "difference")))
     names = tag("b", tag("bdi", cut(rows.name, 40)), " × ", tag("bdi", cut(columns.name, 40)))
     ends = [_ends("down", rows), _ends("across", columns)]
-    notes = f"darkest: {top:.2%} of the rows; difference from {words}"
+    notes = f"strongest colour: {top:.2%} of the rows; difference from {words}"
     return tag(
         "figure",
         tag("figcaption", names, tag("span", said)),
