@@ -264,7 +264,8 @@ def test_pieces_are_escaped() -> None:
     assert tag("p", "<b>", title='"') == '<p title="&quot;">&lt;b&gt;</p>'
     assert tag("p", tag("b", "x")) == "<p><b>x</b></p>"
     assert text("a\x00\nb") == "a\N{REPLACEMENT CHARACTER} b"
-    assert text("\ud800") == "\N{REPLACEMENT CHARACTER}"
+    assert text("\ud800") == text("\u202e") == "\N{REPLACEMENT CHARACTER}"
+    assert text("\u05e9\u05dc\u05d5\u05dd") == "\u05e9\u05dc\u05d5\u05dd"
     assert cut("abc", 3) == "abc"
 
 

@@ -73,13 +73,17 @@ def _shown(value: object) -> str:
 
 
 def _visible(given: str) -> str:
-    """Return text without control characters and halves of pairs; what turns its direction ends with its element."""
+    """Return text without control characters, overrides of its direction and halves of pairs."""
     if given.isascii() and given.isprintable():
         return given
     return "".join(
-        " " if letter.isspace() else "\N{REPLACEMENT CHARACTER}" if unicodedata.category(letter) in _UNSEEN else letter
-        for letter in given
+        " " if letter.isspace() else "\N{REPLACEMENT CHARACTER}" if _unseen(letter) else letter for letter in given
     )
 
 
+def _unseen(letter: str) -> bool:
+    return unicodedata.category(letter) in _UNSEEN or unicodedata.bidirectional(letter) in _TURNING
+
+
 _UNSEEN = frozenset({"Cc", "Cs", "Cn", "Co"})
+_TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})

@@ -205,7 +205,7 @@ def _ends(way: str, axis: Axis) -> Piece:
         return [f"{way}: ", name, f", the {axis.named} most frequent values, then {axis.labels[-1]}; "]
     first, last = (tag("bdi", cut(label, 24), title=label) for label in axis.ends)
     shown = f", in {len(axis)} groups" if len(axis) < axis.into.size else ""
-    return [f"{way}: ", name, " from ", first, " to ", last, f"{shown}; "]
+    return [f"{way}: ", name, " (", first, " … ", last, f"{shown}); "]
 
 
 def _share(off: Floats) -> tuple[float, str]:
