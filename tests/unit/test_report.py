@@ -16,6 +16,7 @@ import chicle
 from chicle import Ledger, Records, Schema
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import TestNoise
+from chicle.report.facts import own_bounds
 from chicle.report.headline import verdict
 from chicle.report.html import cut, tag, text
 
@@ -287,3 +288,33 @@ def _renders(path: Path) -> None:
 def test_it_renders(tmp_path: Path, release: chicle.Release, census: Records) -> None:
     _renders(chicle.report(tmp_path / "a.html", release))
     _renders(chicle.report(tmp_path / "b.html", release, real=census))
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_coarse_and_combined_columns(tmp_path: Path, both: bool) -> None:
+    columns: dict[str, Any] = {
+        "age": {"type": "integer", "min": 0, "max": 99, "coarse": 5},
+        "left": {"type": "categorical", "values": ["a", "b"]},
+        "right": 3,
+        "z": 2,
+    }
+    kept = columns if both else {name: columns[name] for name in ("left", "right")}
+    schema = Schema(kept, combine={"sides": ["left", "right"]})
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(0, 100, 2_000),
+            "left": rng.choice(["a", "b"], 2_000),
+            "right": rng.integers(0, 3, 2_000),
+            "z": rng.integers(0, 2, 2_000),
+        }
+    )[list(kept)]
+    release = chicle.Prism(epsilon=5, delta=1e-6).fit(frame, schema).release_
+    page = written(tmp_path / "a.html", release=release)
+    written(tmp_path / "b.html", release=release, real=frame)
+    if both:
+        assert "100 values in order" in page.seen
+        bounds = own_bounds(release, schema.encode(release.sample(seed=0)), 0.95, None)
+        assert not bounds["age",].coarsening
+        assert bounds["age", "z"].coarsening["age"].max() == 4
+        assert ("left",) not in bounds

@@ -76,7 +76,7 @@ def _banner(facts: Facts) -> Markup:
 
 
 def _cards(facts: Facts) -> Markup:
-    cards = [_privacy_card(facts)]
+    cards: list[Piece] = [_privacy_card(facts)]
     if facts.evaluation is not None:
         word, why = verdict(facts.evaluation)
         cards += [_card("Verdict", word, why, "wide"), _worst_card(facts, facts.evaluation)]
@@ -123,10 +123,12 @@ def _worst_card(facts: Facts, evaluation: Evaluation) -> Markup:
 
 def _bounds_card(facts: Facts) -> Markup:
     sure = f"{facts.confidence:.0%} sure"
-    singles = [bound.distance for clique, bound in facts.bounds.items() if len(clique) == 1]
+    singles = [bound.distance for clique, bound in facts.bounds.items() if len(clique) == 1 and bound.supported]
     pairs = [bound.distance for clique, bound in facts.bounds.items() if len(clique) == 2]
     known = [distance for distance in pairs if not math.isnan(distance)]
-    large = f"attributes within {np.nanmax(singles):.4f}"
+    if not singles:
+        return _card("What is certain", "nothing by itself", "all columns were combined with others", "wide")
+    large = f"attributes within {max(singles):.4f}"
     if not pairs:
         return _card("What is certain", large, f"of the truth, each {sure} (total variation distance, 0 to 1)", "wide")
     if not known:
@@ -138,8 +140,10 @@ def _bounds_card(facts: Facts) -> Markup:
     return _card("What is certain", large, said, "wide")
 
 
-def _worst_bound_card(facts: Facts) -> Markup:
-    known = {clique: bound for clique, bound in facts.bounds.items() if not math.isnan(bound.distance)}
+def _worst_bound_card(facts: Facts) -> Markup | None:
+    known = {clique: bound for clique, bound in facts.bounds.items() if bound.supported}
+    if not known:
+        return None
     size = max(len(clique) for clique in known)
     worst = max((clique for clique in known if len(clique) == size), key=lambda clique: known[clique].distance)
     head = "Least certain pair" if size == 2 else "Least certain attribute"

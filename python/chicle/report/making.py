@@ -121,7 +121,7 @@ def reading(facts: Facts) -> Markup:
 
 def _inside(facts: Facts, sets: list[Measurement], total: int) -> npt.NDArray[np.float64]:
     """Return the share of cells of each set in which the synthetic table is within two sigmas of what was measured."""
-    targets = check_targets(sets, facts.domain)
+    targets = check_targets(sets, facts.recoded.domain)
     maps = [dict(zip(target.clique, target.maps, strict=True)) for target in targets]
     seen = [
         (target.clique, {name: codes for name, codes in each.items() if codes is not None})
@@ -129,7 +129,7 @@ def _inside(facts: Facts, sets: list[Measurement], total: int) -> npt.NDArray[np
     ]
     scale = total / max(len(facts.synthetic), 1)
     shares = []
-    for target, made in zip(targets, count_in_buckets(facts.synthetic, seen, facts.threads), strict=True):
+    for target, made in zip(targets, count_in_buckets(facts.recoded, seen, facts.threads), strict=True):
         noisy = target.values[tuple(slice(size) for size in made.shape)]
         shares.append(np.mean(np.abs(made * scale - noisy) <= 2 * target.sigma))
     return np.array(shares)
