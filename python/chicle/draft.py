@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chicle.columns import Boolean, Categorical, Column, Date, DateTime, Drop, Identifier, Integer, Number
+from chicle.columns import Boolean, Categorical, Column, Date, DateTime, Drop, Identifier, Integer, Number, Open
 from chicle.columns.base import arrow_kind, is_text
 from chicle.errors import SchemaError
 from chicle.frames import arrow_columns
@@ -25,8 +25,12 @@ from chicle.schema import Schema
 __all__ = ["draft_schema"]
 
 _MOST_VALUES = 256
+_MOST_TEXTS = 64
 _BINS = 32
-_CUTS = "bounds, edges by quantiles, and frequent values, which have a bin of their own (an edge listed twice)"
+_CUTS = (
+    "bounds, edges by quantiles, and frequent values, which have a bin of their own (an edge listed twice); "
+    "`bins: private` would find such edges with budget"
+)
 _MARKS = {"?", "", "NA", "N/A", "na", "n/a", "nan", "NaN", "null", "NULL", "None", "none", "-", "unknown", "Unknown"}
 
 
@@ -92,9 +96,14 @@ def _draft_text(there: pa.ChunkedArray, missing: bool) -> tuple[Column, str]:
         return _draft_times(dates, missing)
     if len(distinct) == len(there) and len(there) > 20:
         return Identifier(), "every value occurs once, so it looks like an identifier"
-    if len(distinct) > _MOST_VALUES:
-        why = f"it has more than {_MOST_VALUES} different texts, so it is dropped"
-        return Drop(), f"{why}; to keep it, group them and list the groups"
+    if len(distinct) > _MOST_TEXTS:
+        said = f"that it has more than {_MOST_TEXTS} different texts"
+        if 2 * len(distinct) > len(there):
+            return Drop(), f"{said}, most of them once, so it is dropped; to keep it, group them and list the groups"
+        return Open(most=_MOST_VALUES, missing=missing), (
+            _and_missing(said, missing)
+            + "; they may be private, so a fit discovers the frequent ones, with budget. List them if they are public"
+        )
     listed = sorted(distinct.to_pylist())
     marks = [value for value in listed if value in _MARKS]
     mark = f"; {marks[0]!r} looks like a mark of missing values: it is kept as a value" if marks else ""

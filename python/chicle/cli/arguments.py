@@ -6,6 +6,7 @@ import argparse
 from typing import Any, NoReturn
 
 from chicle._checks import integer, threads_or_all
+from chicle.discover import Discovery
 from chicle.generate.start import check_seed
 from chicle.mechanisms import Independent, Prism, PrivSyn
 from chicle.mechanisms.base import Mechanism
@@ -64,13 +65,20 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
         parser.add_argument("--epsilon", type=float, required=True, help=what)
     parser.add_argument("--delta", type=float, required=True, help="well below 1 / number of people, such as 1e-9")
     parser.add_argument("--mechanism", choices=_MECHANISMS, default="prism", help="how; prism by default")
+    parser.add_argument(
+        "--discovery",
+        type=float,
+        metavar="SHARE",
+        help="share of the budget for open columns and private bins; by default 0.05 for each, 0.2 at most",
+    )
 
 
 def mechanism(arguments: argparse.Namespace, epsilon: float) -> Mechanism:
     """Return the mechanism that was asked for, or refuse a budget that is none."""
     make = _MECHANISMS[arguments.mechanism]
     threads = threads_or_all(getattr(arguments, "threads", None))
-    synth = make(epsilon=epsilon, delta=arguments.delta, threads=threads)
+    discovery = None if arguments.discovery is None else Discovery(share=arguments.discovery)
+    synth = make(epsilon=epsilon, delta=arguments.delta, discovery=discovery, threads=threads)
     _ = synth.budget
     return synth
 
