@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import chicle
@@ -174,3 +175,23 @@ def test_a_release_from_elsewhere_has_no_budget() -> None:
     release = chicle.Independent(epsilon=1, delta=1e-6).fit(real).release_
     stated = chicle.Release.from_marginals(release.measurements, release.schema, claim="by the bureau")
     assert "no budget was given" in chicle.evaluate(real, stated.sample(seed=0), release=stated).budget
+
+
+def test_distances_of_a_real_table_equal_numpy(shared_data: Path) -> None:
+    folder = shared_data / "acs2024_nj"
+    domain = json.loads((folder / "domain.json").read_text(encoding="utf-8"))
+    frame = pq.read_table(folder / "data.parquet")
+    real, made = (Records(part, domain) for part in (frame[:9_000], frame[9_000:15_000]))
+    found = chicle.evaluate(real, made, triples=40, queries=10)
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 3):
+        errors = found.errors[size]
+        for i in rng.choice(len(errors), 15, replace=False):
+            counts = []
+            for records in (real, made):
+                keys = np.ravel_multi_index(
+                    [records[name].astype(np.int64) for name in errors.cliques[i]],
+                    [domain[name] for name in errors.cliques[i]],
+                )
+                counts.append(np.bincount(keys, minlength=records.domain.cells(errors.cliques[i])) / len(records))
+            assert errors.tvd[i] == pytest.approx(np.abs(counts[0] - counts[1]).sum() / 2, abs=1e-12)

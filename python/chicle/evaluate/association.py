@@ -68,10 +68,7 @@ class Associations:
     @classmethod
     def empty(cls, tables: int, pairs: int, schema: Schema) -> Associations:
         """Return room for so many tables and pairs; Pearson is for the schema's ordinal attributes."""
-        sizes = {
-            name: schema.columns[name].size if name in schema.columns else schema.domain[name]
-            for name in schema.ordinal
-        }
+        sizes = {name: schema.columns[name].size for name in schema.ordinal}
         return cls(np.full((tables, pairs), np.nan), np.full((tables, pairs), np.nan), sizes)
 
     def note(self, marginals: Marginals) -> None:

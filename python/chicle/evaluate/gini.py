@@ -24,22 +24,30 @@ from chicle.evaluate.result import Score
 from chicle.marginals import count
 from chicle.schema import Schema
 
-__all__ = ["amounts", "gini", "gini_scores", "nist_gini"]
+__all__ = ["amounts", "check_gini", "gini", "gini_scores", "nist_gini"]
 
 Floats = npt.NDArray[np.float64]
 
 
 def gini_scores(contest: Contest, attributes: tuple[str, str, str]) -> list[Score]:
     """Return the NIST score of the Gini index and the gap, for a group, a class of two values and an amount."""
-    group, by, amount = contest.schema.domain.check(attributes)
-    if _values(contest.schema, by) != 2:
-        raise ParameterError(f"gini: {by!r}, the class, must have two values, not {_values(contest.schema, by)}")
+    group, by, amount = attributes
     values = amounts(contest.schema, amount)
     tables = [count(table, [(group, by, amount)], contest.threads)[0] for table in (contest.real, *contest.others)]
     known = [table[:, :2, : len(values)] for table in tables]
     scores = [nist_gini(known[0], other, values) for other in known[1:]]
     title = f"NIST Gini index and gap of {amount} by {by} within {group}"
     return [contest.score("nist_gini", title, scores, better="high", unit="score", source="[D18] 5.1")]
+
+
+def check_gini(schema: Schema, attributes: tuple[str, str, str]) -> None:
+    """Refuse attributes that are not a group, a class of two values and an amount."""
+    if isinstance(attributes, str) or len(attributes) != 3:
+        raise ParameterError("gini names three attributes: a group, a class of two values and an amount")
+    _, by, amount = schema.domain.check(attributes)
+    if schema.columns[by].size != 2:
+        raise ParameterError(f"gini: {by!r}, the class, must have two values, not {schema.columns[by].size}")
+    amounts(schema, amount)
 
 
 def nist_gini(real: npt.NDArray[np.int64], made: npt.NDArray[np.int64], values: Floats) -> float:
@@ -83,10 +91,6 @@ def amounts(schema: Schema, name: str) -> Floats:
         return np.array([float(label) for label in labels])
     except (TypeError, ValueError):
         raise ParameterError(f"gini: {name!r}, the amount, must be a column of numbers; it is {column.type}") from None
-
-
-def _values(schema: Schema, name: str) -> int:
-    return schema.columns[name].size
 
 
 def _gaps(counts: npt.NDArray[np.int64], values: Floats) -> Floats:

@@ -119,7 +119,7 @@ def _condition(schema: Schema, name: str, holds_for: int | None, rng: np.random.
     """Draw which codes of an attribute satisfy a query; with `holds_for`, among the conditions that hold for a code."""
     size = schema.domain[name]
     allowed = np.zeros(size, dtype=np.bool_)
-    values = schema.columns[name].size if name in schema.columns else size
+    values = schema.columns[name].size
     if name in schema.ordinal and (holds_for is None or holds_for < values):
         if holds_for is None:
             low, high = np.sort(rng.integers(0, values, 2))

@@ -267,10 +267,16 @@ class Evaluation:
             "",
             f"floor: a bootstrap of the real table, as long. Independent: no dependence, {self.budget}.",
         ]
-        lines += [f"{score.title}: {said}" for score in self.scores if (said := score.remark())]
-        return "\n".join([*lines, *self._worst_lines(), *self.notes])
+        return "\n".join([*lines, *self._remarks(), *self._worst_lines(), *self.notes])
 
     __repr__ = __str__
+
+    def _remarks(self) -> list[str]:
+        """Return what is to be said of scores, once for all of which the same is said."""
+        titles: dict[str, list[str]] = {}
+        for score in self.scores:
+            titles.setdefault(score.remark(), []).append(score.title)
+        return [f"{'; '.join(of)}: {said}" for said, of in titles.items() if said]
 
     def _worst_lines(self) -> list[str]:
         size = min(2, len(self.domain))

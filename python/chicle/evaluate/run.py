@@ -13,7 +13,7 @@ from chicle.evaluate.association import Associations, association_scores
 from chicle.evaluate.classify import classification_scores
 from chicle.evaluate.contest import Contest
 from chicle.evaluate.distance import Distances, density_scores, marginal_scores
-from chicle.evaluate.gini import gini_scores
+from chicle.evaluate.gini import check_gini, gini_scores
 from chicle.evaluate.marginals import cliques_of, observe
 from chicle.evaluate.queries import nist_range_scores, range_scores
 from chicle.evaluate.result import Association, AttributeErrors, CliqueErrors, Evaluation
@@ -95,6 +95,10 @@ def evaluate(
     queries = integer("queries", queries, 1)
     budget = _budget(release, epsilon, delta)
     weights = None if workload is None else weighted(workload, declared.domain)
+    if label is not None:
+        declared.domain.check((label,))
+    if gini is not None:
+        check_gini(declared, gini)
     contest = Contest.between(
         *read_both(real, synthetic, declared), declared, budget=budget, seed=seed, threads=threads
     )
