@@ -7,7 +7,7 @@ cliques differ in size, and Arrow and Parquet hold lists well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -20,7 +20,7 @@ from chicle.columns.base import refuse
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
 from chicle.frames import arrow_columns
-from chicle.labels import bucket_labels, value_labels
+from chicle.labels import attribute_labels, bucket_labels, value_labels
 from chicle.measure import Measurement, check_coarsening
 from chicle.schema import Schema
 
@@ -38,38 +38,56 @@ _TIDY = pa.schema(
 )
 
 
-def tidy_table(measurements: Sequence[Measurement], schema: Schema) -> pa.Table:
+def tidy_table(measurements: Sequence[Measurement], fine: Sequence[Measurement], schema: Schema) -> pa.Table:
     """Return measurements as one table, a row for each cell; see `Release.marginals`."""
-    parts = [_tidy(i, measurement, schema) for i, measurement in enumerate(measurements)]
+    model = schema.model
+    joint = {name: attribute_labels(schema, name) for name in model.domain}
+    single = {one.clique[0]: value_labels(schema, one.clique[0]) for one in fine}
+    told = [*((one, joint) for one in measurements), *((one, single) for one in fine)]
+    parts = [_tidy(i, one, labels, model.ordinal) for i, (one, labels) in enumerate(told)]
     return pa.concat_tables([_TIDY.empty_table(), *parts])
 
 
-def as_measurements(marginals: Any, schema: Schema) -> list[Measurement]:  # noqa: ANN401 - several kinds of tables
-    """Return measurements over a schema from the tables that `Release.from_marginals` takes."""
-    if isinstance(marginals, Sequence):
-        return [
-            _checked(one, schema.domain) if isinstance(one, Measurement) else _from_table(one, schema)
+def as_measurements(marginals: Any, schema: Schema) -> tuple[list[Measurement], list[Measurement]]:  # noqa: ANN401
+    """Return the measurements that `Release.from_marginals` was given, and the fine 1-ways of coarse columns."""
+    if not isinstance(marginals, Sequence):
+        read = _from_tidy(arrow_columns(marginals), schema)
+    else:
+        read = [
+            _checked(one, _seen(schema, one.clique, np.size(one.values)))
+            if isinstance(one, Measurement)
+            else _from_table(one, schema)
             for one in marginals
         ]
-    return _from_tidy(arrow_columns(marginals), schema)
+    fine = {one.clique: one for one in read if _is_fine(schema, one.clique, one.values.size)}
+    joint = [one for one in read if not _is_fine(schema, one.clique, one.values.size)]
+    return joint, [fine[(name,)] for name in schema.coarse if (name,) in fine]
 
 
-def _tidy(number: int, measurement: Measurement, schema: Schema) -> pa.Table:
+def _is_fine(schema: Schema, clique: Clique, cells: int) -> bool:
+    """Whether a table is a fine 1-way of a coarse column."""
+    return len(clique) == 1 and clique[0] in schema.coarse and cells == schema.domain[clique[0]]
+
+
+def _seen(schema: Schema, clique: Clique, cells: int) -> Domain:
+    """Return the domain that a table is over."""
+    return schema.domain if _is_fine(schema, tuple(clique), cells) else schema.model.domain
+
+
+def _tidy(number: int, measurement: Measurement, labels: Mapping[str, list[str]], ordinal: Collection[str]) -> pa.Table:
     clique, values = measurement.clique, measurement.values
-    coarsening = check_coarsening(clique, measurement.coarsening, schema.domain)
     words: list[str] = []
     sets: list[list[int]] = []
     first = []
     for name in clique:
         first.append(len(words))
-        labels = value_labels(schema, name)
-        if name in coarsening:
-            buckets = coarsening[name]
-            words += bucket_labels(labels, buckets, ordered=name in schema.ordinal)
+        if name in measurement.coarsening:
+            buckets = np.asarray(measurement.coarsening[name])
+            words += bucket_labels(labels[name], buckets, ordered=name in ordinal)
             sets += [np.flatnonzero(buckets == bucket).tolist() for bucket in range(int(buckets.max()) + 1)]
         else:
-            words += labels
-            sets += [[code] for code in range(schema.domain[name])]
+            words += labels[name]
+            sets += [[code] for code in range(len(labels[name]))]
     rows, axes = values.size, values.ndim
     place = np.stack(np.unravel_index(np.arange(rows), values.shape), axis=1) if axes else np.empty((rows, 0), int)
     chosen = pa.array((place + np.array(first, dtype=np.int64)).reshape(-1))
@@ -96,14 +114,15 @@ def _from_tidy(table: dict[str, pa.ChunkedArray], schema: Schema) -> list[Measur
     numbers = whole.column("marginal").to_numpy()
     begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)) if len(numbers) else np.empty(0, int)
     return [
-        _from_cells(whole.slice(begin, end - begin), schema.domain)
+        _from_cells(whole.slice(begin, end - begin), schema)
         for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(numbers)], strict=True)
     ]
 
 
-def _from_cells(part: pa.Table, domain: Domain) -> Measurement:
+def _from_cells(part: pa.Table, schema: Schema) -> Measurement:
     part = part.combine_chunks()
     names, codes = (part.column(name).chunk(0) for name in ("clique", "codes"))
+    domain = _seen(schema, tuple(names[0].as_py()), len(part))
     clique = domain.check(names[0].as_py())
     axes = len(clique)
     if (
@@ -149,16 +168,17 @@ def _from_table(source: Any, schema: Schema) -> Measurement:  # noqa: ANN401 - a
     named = [name for name in table if name not in ("value", "sigma")]
     if len(named) + 2 != len(table):
         raise DomainError("a table of noisy counts has the columns 'value' and 'sigma', and one for each attribute")
-    clique = schema.domain.check(named)
+    domain = _seen(schema, tuple(named), len(table["value"]))
+    clique = domain.check(named)
     places = []
     for name in clique:
         if name not in schema.columns:
-            raise DomainError(
-                f"attribute {name!r} is no column of its own; give its counts as Release.marginals() does"
-            )
-        codes = schema.columns[name].encode(table[name], refuse(name))
-        places.append((codes.astype(np.int64), schema.domain[name]))
-    return _filled(clique, places, table, {}, schema.domain)
+            raise DomainError(f"{name!r} is several columns combined; give its counts as Release.marginals() does")
+        codes = schema.columns[name].encode(table[name], refuse(name)).astype(np.int64)
+        if domain[name] != schema.domain[name]:
+            codes = schema.recoding.groups[name][codes]
+        places.append((codes, domain[name]))
+    return _filled(clique, places, table, {}, domain)
 
 
 def _filled(

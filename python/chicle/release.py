@@ -138,7 +138,8 @@ class Release:
         marginals
             A list of tables (pandas, polars or pyarrow), each with a column for each attribute of one marginal, `value`
             and `sigma`, and a row for each cell, those without records too; of bins any value inside will do. Or one
-            table of the form that `marginals` gives. Or a list of `Measurement`.
+            table of the form that `marginals` gives. Or a list of `Measurement`. A coarse column may have a fine 1-way
+            too; without one, the values of its groups are drawn evenly.
         schema
             What is public about the table that is to be made.
         claim
@@ -165,15 +166,14 @@ class Release:
             raise SchemaError(f"schema must be a chicle.Schema, not a {type(schema).__name__}")
         schema.check_reviewed()
         ledger = StatedLedger(claim)
-        measurements = tuple(as_measurements(marginals, schema.model))
+        measurements, fine = (tuple(found) for found in as_measurements(marginals, schema))
         if not measurements:
             raise DomainError("there are no marginals; give at least a 1-way of each attribute")
-        if not all(measurement.private for measurement in measurements):
+        if not all(measurement.private for measurement in (*measurements, *fine)):
             raise PrivacyError("a measurement was made with test noise and protects nobody; leave it out")
         note = f"Privacy as {ledger!r}"
-        release = cls(
-            schema, measurements, ledger, "Elsewhere", {"generator": generator}, (note,), form=Form("pyarrow")
-        )
+        options = {"generator": generator}
+        release = cls(schema, measurements, ledger, "Elsewhere", options, (note,), fine, Form("pyarrow"))
         release.prepare()
         return release
 
@@ -182,7 +182,8 @@ class Release:
 
         `marginal` numbers the measurements, `clique` names the attributes, `cell` says in words which values, bins or
         buckets a row stands for, and `codes` which codes; `value` is the noisy count and `sigma` the standard deviation
-        of its noise. ``pyarrow.parquet.write_table(release.marginals(), "marginals.parquet")`` keeps it for anyone, and
+        of its noise. Fine 1-ways of coarse columns come last.
+        ``pyarrow.parquet.write_table(release.marginals(), "marginals.parquet")`` keeps it for anyone, and
         `from_marginals` reads it.
 
         Examples
@@ -194,7 +195,7 @@ class Release:
         >>> release.marginals().num_rows == sum(release.schema.domain.values())
         True
         """
-        return tidy_table(self.measurements, self.schema.model)
+        return tidy_table(self.measurements, self.fine, self.schema)
 
     @property
     def total(self) -> int:

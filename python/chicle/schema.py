@@ -210,6 +210,11 @@ class Schema:
         return Schema(dict(self._recoding.domain), self._recoding.ordinal, self._max_records_per_person)
 
     @property
+    def recoding(self) -> Recoding:
+        """The maps between the columns and what mechanisms see."""
+        return self._recoding
+
+    @property
     def coarse(self) -> tuple[str, ...]:
         """The columns that are coarse in the joint work; a fine 1-way of each is released beside it."""
         return tuple(self._recoding.groups)

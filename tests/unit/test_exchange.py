@@ -112,6 +112,42 @@ def test_every_kind_of_value_has_words() -> None:
     assert bucket_labels(labels, np.array([0, 1, 1, 1, 1], dtype=np.uint32), ordered=False) == ["a", "b, c, d, 1 more"]
 
 
+def test_what_mechanisms_see_has_words_and_is_read_again(tmp_path: Path) -> None:
+    """Coarse columns in their groups and once fine, combined ones by their combinations."""
+    rng = np.random.default_rng(0)
+    columns: dict[str, Any] = {
+        "age": {"type": "integer", "min": 0, "max": 99, "coarse": 4},
+        "sex": {"type": "categorical", "values": ["f", "m"]},
+        "job": {"type": "categorical", "values": ["cook", "smith"], "missing": True},
+    }
+    schema = Schema(columns, combine={"who": ["sex", "job"]})
+    ages, jobs = rng.integers(0, 100, 900), ["cook", None, "smith"] * 300
+    frame = pa.table({"age": ages, "sex": ["f", "m", "m"] * 300, "job": jobs})
+    release = chicle.Prism(epsilon=5, delta=1e-9).fit(frame, schema).release_
+    told = release.marginals()
+    cells = {(tuple(row["clique"]), *row["cell"]) for row in told.to_pylist()}
+    assert {(("age",), "0 ... 24"), (("age",), "37"), (("who",), "m & missing"), (("who",), "f & cook")} <= cells
+    again = Release.from_marginals(told, schema, claim=CLAIM)
+    assert again.marginals().equals(told)
+    again.save(tmp_path / "r.chicle")
+    made = chicle.load(tmp_path / "r.chicle").sample(200, seed=0)
+    assert schema.check(made).fits
+    assert len(set(made["age"].to_pylist())) > 50, "inside groups the fine 1-way tells"
+    without = Release.from_marginals(told.slice(0, told.num_rows - 100), schema, claim=CLAIM)
+    assert without.fine == ()
+    assert schema.check(without.sample(200, seed=0)).fits
+
+
+def test_tables_over_coarse_columns_may_be_fine_or_in_groups() -> None:
+    schema = Schema({"age": {"type": "integer", "min": 0, "max": 9, "coarse": 2}, "smoker": {"type": "boolean"}})
+    fine = {"age": list(range(10)), "value": [20] * 10, "sigma": [1.0] * 10}
+    pair = {"age": [2, 2, 7, 7], "smoker": [False, True] * 2, "value": [90, 10, 10, 90], "sigma": [1.0] * 4}
+    release = Release.from_marginals([fine, pair], schema, claim=CLAIM)
+    assert [one.clique for one in release.measurements] == [("age", "smoker")]
+    assert [one.values.shape for one in release.fine] == [(10,)]
+    assert release.sample(seed=0).num_rows == 200
+
+
 # --- In --------------------------------------------------------------------------------------------------------------
 
 
