@@ -13,6 +13,7 @@ __all__ = [
     "MIN_SCALE",
     "Counter",
     "Descent",
+    "FirstRows",
     "Gum",
     "Projection",
     "__version__",
@@ -20,7 +21,9 @@ __all__ = [
     "count",
     "discrete_laplace",
     "draw",
+    "id_hashes",
     "indif",
+    "indif_of_counts",
     "pack",
     "rounded_gaussian",
 ]
@@ -115,6 +118,7 @@ class Descent:
     def sweep(self, threshold: float) -> int: ...
     def fit(self) -> tuple[float, float]: ...
     def columns(self) -> list[npt.NDArray[Any]]: ...
+    def finish(self) -> list[npt.NDArray[Any]]: ...
 
 def draw(
     cardinalities: Sequence[int],
@@ -152,6 +156,28 @@ def indif(
     memory_limit: int,
     threads: int | None = None,
 ) -> npt.NDArray[np.int64]: ...
+def indif_of_counts(
+    tables: Sequence[npt.NDArray[np.int64]],
+    cardinalities: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
+    records: int,
+    shares: Sequence[npt.NDArray[np.float64]] | None,
+    total: float,
+    threads: int | None = None,
+) -> npt.NDArray[np.int64]: ...
+def id_hashes(
+    key: tuple[int, int],
+    words: npt.NDArray[np.uint64] | None = None,
+    texts: tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None = None,
+    threads: int | None = None,
+) -> npt.NDArray[np.uint64]: ...
+
+@final
+class FirstRows:
+    def __new__(cls, most: int, persons: int) -> FirstRows: ...
+    def update(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]: ...
+    def next_pass(self) -> bool: ...
+
 def pack(
     sizes: Sequence[int],
     sigmas: npt.NDArray[np.float64],

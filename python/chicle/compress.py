@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.generate.targets import apportion, onto_simplex
 from chicle.measure import Measurement, best_one_ways
-from chicle.records import Codes, Records, code_dtype
+from chicle.records import Codes, Records, Rows, code_dtype
 
 __all__ = ["Compression", "compress", "grouped", "over_compressed", "over_original"]
 
@@ -155,15 +155,12 @@ class Compression:
         codes = self._changes[name].codes
         return np.arange(self._original[name]) if codes is None else codes.astype(np.int64)
 
-    def encode(self, records: Records) -> Records:
+    def encode(self, records: Rows) -> Rows:
         """Return records over the new domain; they are as private as those given, with the same k."""
         if records.domain != self._original:
             raise DomainError("only records over the domain that was compressed can be encoded")
-        columns = {
-            name: records[name] if change.codes is None else change.codes[records[name]]
-            for name, change in self._changes.items()
-        }
-        return Records(columns, self._domain, max_records_per_person=records.max_records_per_person)
+        columns = {name: (name, change.codes) for name, change in self._changes.items()}
+        return cast("Rows", records.recode(columns, self._domain))
 
     def decode(self, records: Records, seed: int | None = None) -> Records:
         """Return synthetic records over the original domain; rare values are split by the noisy 1-way counts.

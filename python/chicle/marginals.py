@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,18 +13,22 @@ from chicle import _core
 from chicle._checks import memory_bytes, threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
-from chicle.records import Records
+from chicle.records import Countable, Records
 
-__all__ = ["MEMORY_LIMIT", "Counter", "count"]
+__all__ = ["MEMORY_LIMIT", "Counter", "Shares", "count", "score_pairs"]
 
 MEMORY_LIMIT: int = _core.MEMORY_LIMIT
 """Bytes that the counts of one call may take unless it says otherwise: 4 GiB."""
 
+Shares: TypeAlias = Mapping[str, npt.NDArray[np.float64]]
+"""For each attribute the share of each of its values."""
+
+_PASS_BYTES = 2**28  # of pairs that are counted in one pass over rows that are not in memory
 _MAX_AXES = 32  # what every numpy takes
 
 
 def count(
-    records: Records,
+    records: Countable,
     cliques: Iterable[Iterable[str]],
     threads: int | None = None,
     *,
@@ -60,9 +66,75 @@ def count(
     3
     """
     wanted = _Wanted(records.domain, cliques)
-    codes = [records[name] for name in wanted.attributes]
-    tables = _core.count(codes, *wanted.arguments(), memory_bytes(memory_limit), threads_or_all(threads))
-    return wanted.shaped(tables)
+    if isinstance(records, Records):
+        codes = [records[name] for name in wanted.attributes]
+        tables = _core.count(codes, *wanted.arguments(), memory_bytes(memory_limit), threads_or_all(threads))
+        return wanted.shaped(tables)
+    known = {clique: records.known(clique) for clique in wanted.cliques}
+    asked = [clique for clique, table in known.items() if table is None]
+    if asked:
+        seen = _Wanted(records.domain, asked).attributes
+        counter = Counter({name: records.domain[name] for name in seen}, asked, threads, memory_limit=memory_limit)
+        with closing(records.batches(seen)) as batches:
+            for batch in batches:
+                counter.update(batch)
+        known.update(zip(asked, counter.result(), strict=True))
+    return [table for clique in wanted.cliques if (table := known[clique]) is not None]
+
+
+def score_pairs(
+    records: Countable,
+    pairs: Sequence[Clique],
+    reference: tuple[Shares, float] | None,
+    threads: int | None = None,
+    *,
+    memory_limit: int = MEMORY_LIMIT,
+) -> npt.NDArray[np.int64]:
+    """Return the exact InDif of pairs, in units (`chicle.select.indif`): private.
+
+    Parameters
+    ----------
+    records
+        The records to count.
+    pairs
+        Pairs of attributes.
+    reference
+        Public shares of the values of each attribute and a public total to compare with; ``None`` for the pairs' own
+        margins.
+    threads, memory_limit
+        As for `count`; the limit is for each pair alone.
+    """
+    used = {name for pair in pairs for name in pair}
+    names = [name for name in records.domain if name in used]
+    sizes = [records.domain[name] for name in names]
+    shares, total = (None, 0.0) if reference is None else ([reference[0][name] for name in names], reference[1])
+    threads, limit = threads_or_all(threads), memory_bytes(memory_limit)
+    place = {name: i for i, name in enumerate(names)}
+    if isinstance(records, Records):
+        codes = [records[name] for name in names]
+        places = [(place[a], place[b]) for a, b in pairs]
+        return _core.indif(codes, names, sizes, places, shares, total, limit, threads)
+    scores = [np.empty(0, dtype=np.int64)]
+    for group in _groups(pairs, records.domain):
+        number, *tables = count(records, [(), *group], threads, memory_limit=max(limit, 2 * _PASS_BYTES))
+        flat = [table.reshape(-1) for table in tables]
+        places = [(place[a], place[b]) for a, b in group]
+        scores.append(_core.indif_of_counts(flat, sizes, places, int(number), shares, total, threads))
+    return np.concatenate(scores)
+
+
+def _groups(pairs: Sequence[Clique], domain: Domain) -> list[list[Clique]]:
+    """Return pairs in groups whose counts fit memory together, or that are one pair."""
+    groups: list[list[Clique]] = []
+    room = 0
+    for pair in pairs:
+        size = 8 * domain.cells(pair)
+        if size > room:
+            groups.append([])
+            room = _PASS_BYTES
+        groups[-1].append(pair)
+        room -= size
+    return groups
 
 
 class Counter:

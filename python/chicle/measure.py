@@ -16,7 +16,7 @@ from chicle.marginals import MEMORY_LIMIT, count
 from chicle.privacy.budget import real
 from chicle.privacy.ledger import GaussianEvent, Ledger
 from chicle.privacy.mechanisms import release_gaussian
-from chicle.records import Records, code_dtype
+from chicle.records import Codes, Countable, Recoded, code_dtype
 
 __all__ = [
     "Coarsening",
@@ -68,7 +68,7 @@ class Measurement:
 
 
 def measure(
-    records: Records,
+    records: Countable,
     cliques: Iterable[Iterable[str]],
     sigmas: float | Sequence[float],
     ledger: Ledger,
@@ -154,12 +154,12 @@ def check_coarsening(clique: Clique, coarsening: Coarsening, domain: Domain) -> 
 
 
 def in_buckets(
-    records: Records, cliques: Sequence[Clique], coarsening: Sequence[Mapping[str, npt.NDArray[np.uint32]]]
-) -> tuple[Records, list[Clique]]:
-    """Return records with a column for each attribute as some clique sees it, and the cliques in these columns."""
+    records: Countable, cliques: Sequence[Clique], coarsening: Sequence[Mapping[str, npt.NDArray[np.uint32]]]
+) -> tuple[Countable, list[Clique]]:
+    """Return rows with an attribute for each as some clique sees it, and the cliques in these attributes."""
     if not any(coarsening):
         return records, list(cliques)
-    columns = {name: records[name] for name in records}
+    columns: dict[str, tuple[str, Codes | None]] = {name: (name, None) for name in records.domain}
     domain = dict(records.domain)
     made: dict[tuple[str, bytes], str] = {}
     for coarse in coarsening:
@@ -171,13 +171,13 @@ def in_buckets(
             while column in domain:
                 column += "'"
             made[name, buckets.tobytes()] = column
-            columns[column] = buckets.astype(code_dtype(size))[records[name]]
+            columns[column] = (name, buckets.astype(code_dtype(size)))
             domain[column] = size
     seen = [
         tuple(made[name, coarse[name].tobytes()] if name in coarse else name for name in clique)
         for clique, coarse in zip(cliques, coarsening, strict=True)
     ]
-    return Records(columns, domain, max_records_per_person=records.max_records_per_person), seen
+    return Recoded(records, columns, Domain(domain)), seen
 
 
 def estimate_total(measurements: Sequence[Measurement]) -> int:

@@ -1,44 +1,181 @@
-"""Several rows a person: which of them are kept."""
+"""Several rows a person: which of them are kept.
+
+Rows are kept in the order in which they come, over batches and files, until a person has k of them. Whether a row is
+kept depends on that person's own rows only, so whoever joins or leaves moves nobody else's.
+
+Persons are told apart by a 128-bit hash of their id, keyed by the system's random generator for each source. Two of n
+ids share a hash with a probability below n^2 / 2^129 (2^-59 for 2^35 rows), whatever the ids are; persons who do would
+be taken for one, and even then nobody's k+1st row is kept.
+
+Cost: a hash and a look-up for each row (`rust/core/src/people.rs`), a bit a row for what is kept.
+"""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Callable, Iterable
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chicle import _core
+from chicle.columns.base import arrow_kind
 from chicle.errors import SchemaError
 
-__all__ = ["first_rows"]
+__all__ = ["Kept", "People", "first_rows"]
+
+_PERSONS = 7 << 20  # held at a time: about 300 MB
+_UNLIMITED = 2**62
 
 
-def first_rows(name: str, person: pa.ChunkedArray, k: int) -> pa.Array | None:
-    """Return a mask of the first `k` rows of each person, or None where all are kept.
+class People:
+    """Whose rows come by.
 
-    Whether a row is kept depends on that person's own rows only, so whoever joins or leaves moves nobody else's.
+    Parameters
+    ----------
+    name
+        The column that tells whose row it is.
+    k
+        How many rows of a person to keep.
+    persons
+        About how many persons are held in memory at a time; more of them take more passes.
+    """
+
+    def __init__(self, name: str, k: int, persons: int = _PERSONS) -> None:
+        self._name, self._k, self._persons = name, k, persons
+        self._key = (secrets.randbits(64), secrets.randbits(64))
+        self._kind: str | None = None
+
+    def once(self) -> Callable[[pa.ChunkedArray], pa.Array]:
+        """Return what tells of each batch of a single pass which rows to keep; it holds all persons that it has met."""
+        first = _core.FirstRows(self._k, _UNLIMITED)
+        return lambda person: pa.array(first.update(self._hashes(person)))
+
+    def kept(self, passes: Callable[[], Iterable[pa.ChunkedArray]]) -> Kept:
+        """Return which rows of a table to keep that can be passed over several times, in bounded memory."""
+        first = _core.FirstRows(self._k, self._persons)
+        mask: pa.Array | None = None
+        digest = _Digest()
+        while True:
+            parts = [pa.array([], pa.bool_())]
+            for person in passes():
+                hashes = self._hashes(person)
+                parts.append(pa.array(first.update(hashes)))
+                if mask is None:
+                    digest.add(hashes)
+            part = pa.concat_arrays(parts)
+            if mask is not None and len(part) != len(mask):
+                raise _changed()
+            mask = part if mask is None else pc.and_(mask, part)
+            if not first.next_pass():
+                return Kept(self._hashes, mask, digest)
+
+    def _hashes(self, person: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
+        parts = [self._hash(chunk) for chunk in person.chunks]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, 2), np.uint64), *parts])
+
+    def _hash(self, person: pa.Array) -> npt.NDArray[np.uint64]:
+        if pa.types.is_dictionary(person.type):
+            if not person.null_count and not person.dictionary.null_count:
+                return self._hash(person.dictionary).take(person.indices.to_numpy(zero_copy_only=False), axis=0)
+            person = person.dictionary_decode()
+        if pc.any(pc.is_null(person, nan_is_null=True)).as_py():
+            raise SchemaError(
+                f"column {self._name!r} has missing values; every row needs its person, so fill or drop those first"
+            )
+        self._check_kind(person.type)
+        if pa.types.is_integer(person.type):
+            signed = person if person.type == pa.uint64() else person.cast(pa.int64())
+            return _core.id_hashes(self._key, signed.to_numpy(zero_copy_only=False).view(np.uint64))
+        if pa.types.is_floating(person.type):
+            # Zero is added to make one of the two zeros that floats have.
+            numbers = person.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0
+            return _core.id_hashes(self._key, numbers.view(np.uint64))
+        return _core.id_hashes(self._key, texts=self._texts(person))
+
+    def _texts(self, person: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+        try:
+            plain = pa.types.is_binary(person.type) or pa.types.is_large_binary(person.type)
+            texts = (person if plain else person.cast(pa.large_string())).cast(pa.large_binary())
+        except pa.ArrowException:
+            raise SchemaError(
+                f"column {self._name!r} holds no plain values; a person is a text, a number or a date"
+            ) from None
+        _, ends, letters = texts.buffers()
+        if not len(texts):
+            return np.zeros(1, np.int64), np.empty(0, np.uint8)
+        offsets = np.frombuffer(ends, np.int64, len(texts) + 1, 8 * texts.offset)
+        return offsets, np.empty(0, np.uint8) if letters is None else np.frombuffer(letters, np.uint8)
+
+    def _check_kind(self, dtype: pa.DataType) -> None:
+        """Raise if ids are written in another way than before, so that one person would pass for two."""
+        kind = arrow_kind(dtype)
+        if pa.types.is_null(dtype):  # no rows
+            return
+        if kind not in ("text", "integers") or dtype == pa.uint64():
+            kind = str(dtype)
+        if self._kind not in (None, kind):
+            raise SchemaError(
+                f"column {self._name!r} holds {kind} here and {self._kind} before; a person must be written alike "
+                "everywhere, so give it one type in all files and batches"
+            )
+        self._kind = kind
+
+
+class Kept:
+    """Which rows of a table are kept, a bit each, and a check that a later pass meets the same persons in order."""
+
+    def __init__(
+        self, hashes: Callable[[pa.ChunkedArray], npt.NDArray[np.uint64]], mask: pa.Array, digest: _Digest
+    ) -> None:
+        self._hashes, self._mask, self._digest = hashes, mask, digest
+
+    def again(self) -> tuple[Callable[[pa.ChunkedArray], pa.Array], Callable[[], None]]:
+        """Return what tells of each batch of another pass which rows to keep, and what to call after the last one."""
+        met = _Digest()
+
+        def keep(person: pa.ChunkedArray) -> pa.Array:
+            kept = self._mask.slice(met.rows, len(person))
+            met.add(self._hashes(person))
+            if len(kept) < len(person):
+                raise _changed()
+            return kept
+
+        def end() -> None:
+            if (met.rows, met.value) != (self._digest.rows, self._digest.value):
+                raise _changed()
+
+        return keep, end
+
+
+class _Digest:
+    """What tells one order of persons from another."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.value = 0
+
+    def add(self, hashes: npt.NDArray[np.uint64]) -> None:
+        weights = np.arange(2 * self.rows + 1, 2 * (self.rows + len(hashes)) + 1, 2, dtype=np.uint64)
+        self.value = (self.value + int((hashes[:, 0] * weights).sum(dtype=np.uint64))) % 2**64
+        self.rows += len(hashes)
+
+
+def _changed() -> SchemaError:
+    return SchemaError(
+        "the table gave other rows, or in another order, when it was read again; close what writes to it, or give "
+        "batches that come the same every time"
+    )
+
+
+def first_rows(name: str, person: pa.ChunkedArray, k: int) -> pa.Array:
+    """Return a mask of the first `k` rows of each person.
 
     Examples
     --------
     >>> first_rows("id", pa.chunked_array([["a", "b", "a", "a"]]), 2).to_pylist()
     [True, True, True, False]
     """
-    if pa.types.is_dictionary(person.type):
-        person = person.cast(person.type.value_type)
-    if pc.any(pc.is_null(person, nan_is_null=True)).as_py():
-        raise SchemaError(
-            f"column {name!r} has missing values; every row needs its person, so fill or drop those first"
-        )
-    if pa.types.is_floating(person.type):
-        person = pc.add(person.cast(pa.float64()), 0.0)  # one of the two zeros that floats have
-    try:
-        whose = person.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    except pa.ArrowNotImplementedError:
-        raise SchemaError(f"column {name!r} holds no plain values; a person is a text, a number or a date") from None
-    order = np.argsort(whose, kind="stable")
-    ranked = whose[order]
-    begins = np.flatnonzero(np.diff(ranked, prepend=-1))
-    rank = np.arange(len(ranked)) - np.repeat(begins, np.diff(begins, append=len(ranked)))
-    if not (rank >= k).any():
-        return None
-    kept = np.empty(len(ranked), dtype=np.bool_)
-    kept[order] = rank < k
-    return pa.array(kept)
+    return People(name, k).once()(person)

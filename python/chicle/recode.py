@@ -7,10 +7,10 @@ the joint work. Cost: a look-up for each record and column that changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,11 @@ from chicle.columns.coarse import coarse_groups
 from chicle.columns.declare import unknown
 from chicle.compress import grouped
 from chicle.constraints import MOST_CELLS, Constraint, allowing, row_keys
-from chicle.domain import Domain
+from chicle.domain import Clique, Domain
 from chicle.errors import SchemaError
 from chicle.measure import Measurement
-from chicle.records import Codes, Records, code_dtype
+from chicle.records import Codes, Countable, Recoded, Records, Rows, code_dtype, look_up
+from chicle.records import Recoding as Maps
 
 __all__ = ["Combined", "Recoding", "any_over", "combined_from", "possible"]
 
@@ -150,15 +151,25 @@ class Recoding:
                 made[column] = np.where(there, codes[column], codes[column].dtype.type(code))
         return made, problems
 
-    def encode(self, records: Records) -> Records:
-        """Return records over the attributes that mechanisms see; they are as private as those given."""
+    def over(self, records: Rows) -> Rows:
+        """Return rows over the attributes that mechanisms see; they are as private as those given."""
+        seen = self.encode(records, list(self.domain)) if isinstance(records, Records) else _Seen(records, self)
+        return cast("Rows", seen)
+
+    def encode(self, records: Records, names: Sequence[str]) -> Records:
+        """Return records over some of the attributes that mechanisms see."""
         codes, _ = self.settle({name: records[name] for name in records})
-        for name, groups in self.groups.items():
-            codes[name] = groups.astype(code_dtype(int(groups.max()) + 1))[codes[name]]
-        made = {
-            name: self.combined[name].encode(codes) if name in self.combined else codes[name] for name in self.domain
-        }
-        return Records(made, self.domain, max_records_per_person=records.max_records_per_person)
+        for name in records:
+            if name in self.groups:
+                codes[name] = look_up(self.group_codes(name), codes[name])
+        made = {name: self.combined[name].encode(codes) if name in self.combined else codes[name] for name in names}
+        domain = {name: self.domain[name] for name in names}
+        return Records(made, domain, max_records_per_person=records.max_records_per_person)
+
+    def group_codes(self, name: str) -> Codes:
+        """Return the coarse group of each code of a column."""
+        groups = self.groups[name]
+        return groups.astype(code_dtype(int(groups.max()) + 1))
 
     def decode(self, records: Records, fine: Sequence[Measurement], seed: int) -> Records:
         """Return records over the columns; fine 1-ways say how coarse groups are split, evenly where there is none."""
@@ -183,6 +194,37 @@ class Recoding:
         if name in self.combined:
             return len(self.combined[name].cells)
         return int(self.groups[name].max()) + 1 if name in self.groups else self.original[name]
+
+
+class _Seen(Countable):
+    """Rows over the attributes that mechanisms see, recoded while they are counted."""
+
+    __slots__ = ("_base", "_recoding")
+
+    def __init__(self, base: Countable, recoding: Recoding) -> None:
+        self._base, self._recoding = base, recoding
+
+    @property
+    def domain(self) -> Domain:
+        return self._recoding.domain
+
+    @property
+    def max_records_per_person(self) -> int:
+        return self._base.max_records_per_person
+
+    def batches(self, names: Sequence[str]) -> Generator[Records, None, None]:
+        needed = list(dict.fromkeys(column for name in names for column in self._recoding.attributes[name]))
+        for batch in self._base.batches(needed):
+            yield self._recoding.encode(batch, names)
+
+    def recode(self, columns: Maps, domain: Domain) -> Countable:
+        return Recoded(self, columns, domain)
+
+    def known(self, clique: Clique) -> npt.NDArray[np.int64] | None:
+        if any(name in self._recoding.combined for name in clique):
+            return None
+        columns = {name: (name, self._recoding.group_codes(name)) for name in clique if name in self._recoding.groups}
+        return Recoded(self._base, columns, self.domain).known(clique) if columns else self._base.known(clique)
 
 
 def combined_from(told: object, columns: Mapping[str, Column]) -> dict[str, Combined]:

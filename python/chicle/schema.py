@@ -29,7 +29,7 @@ from chicle.files import read_declaration, write_declaration
 from chicle.frames import Form, arrow_columns
 from chicle.measure import Measurement
 from chicle.recode import Recoding, combined_from
-from chicle.records import Codes, Records, code_dtype
+from chicle.records import Codes, Records, Rows, code_dtype
 from chicle.repair import connected, repair, swap
 from chicle.sources.source import Source
 from chicle.zeros import without_zeros
@@ -398,18 +398,17 @@ class Schema:
         names = [name for name in self._domain if name in inside]
         if not names:
             return
-        records = isinstance(source, Records)
-        for batch in [source] if records else source.batches(self.needed(names)):
-            codes = {name: batch[name] for name in names} if records else self.codes(batch, names)
+        for batch in source.batches(self.needed(names)):
+            codes = {name: batch[name] for name in names} if isinstance(source, Records) else self.codes(batch, names)
             for problem in self.violations(codes):
                 raise SchemaError(problem)
 
-    def recode(self, records: Records) -> Records:
+    def recode(self, records: Rows) -> Rows:
         """Return records over the columns as records over `model`, which mechanisms see: each row by itself.
 
         Rows of combinations that are not listed get that of `others`.
         """
-        return self._recoding.encode(records) if self._recoding.changes else records
+        return self._recoding.over(records) if self._recoding.changes else records
 
     def check_form(self, form: Form) -> None:
         """Raise unless every bin of a column under a constraint has values of the type that the table will have."""
@@ -489,7 +488,7 @@ class Schema:
         rows, kept = ("one row", "was kept") if k == 1 else (f"{k} rows", "were kept")
         if self._person is None:
             return f"Protects a person with {rows} at most: an assumption, for no column tells whose row it is."
-        if isinstance(source, Records):
+        if isinstance(source, Records) or (isinstance(source, Source) and source.coded):
             return f"Protects a person with {rows} at most: an assumption, for records do not tell whose row it is."
         return f"Protects every person: of each value of {self._person!r} at most {rows} {kept}."
 

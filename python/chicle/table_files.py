@@ -1,4 +1,4 @@
-"""Tables in files: CSV (also gzipped), Parquet and Arrow, by the ending of their name, through pyarrow.
+"""Tables in files, whole or in batches: CSV (also gzipped), Parquet and Arrow, by the ending of their name.
 
 A CSV file has no types. With a schema each column is read as what it was declared to be, so that neither a code such as
 ``06`` becomes a number nor the type of a synthetic column depends on the private values. What can not be read as
@@ -8,7 +8,10 @@ declared is read as text, and the schema then says what is wrong. Arrow's own me
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,10 +22,14 @@ import pyarrow.parquet as pq
 from chicle.columns import Categorical, Coded, Column, Date, DateTime, Determined, Integer, Number, Open, Ordinal
 from chicle.columns.base import is_text
 from chicle.csv_header import NOT_UTF8, check_header
-from chicle.errors import ArtefactError, ParameterError
-from chicle.schema import Schema
+from chicle.errors import ArtefactError, ChicleError, ParameterError
 
-__all__ = ["check_ending", "read_table", "write_table"]
+if TYPE_CHECKING:
+    from chicle.schema import Schema
+
+__all__ = ["check_ending", "layout", "read_batches", "read_table", "write_table"]
+
+_Table = TypeVar("_Table", pa.Table, pa.RecordBatch)
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
@@ -30,7 +37,10 @@ _ARROW = (".arrow", ".feather", ".ipc")
 _NULLS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None"]
 _WHERE = re.compile(r"In CSV column #(\d+)")
 # What to try where a column can not be read as a type, before text.
-_WIDER = {pa.int64(): pa.float64()}
+_WIDER = {pa.null(): pa.int64(), pa.int64(): pa.float64()}
+
+_BATCH_ROWS = 2**17
+_BLOCK_BYTES = 2**23  # of CSV that make a batch
 
 
 def check_ending(path: str | Path) -> str:
@@ -61,6 +71,7 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
     Examples
     --------
     >>> import tempfile
+    >>> from chicle import Schema
     >>> schema = Schema({"zip": {"type": "categorical", "values": ["06", "10"]}})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.csv").write_text("zip\n06\n", encoding="utf-8")
@@ -68,14 +79,55 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
     ['06']
     """
     kind = check_ending(path)
-    try:
+    with _explained(path):
         if kind == "parquet":
             with pq.ParquetFile(path) as file:
                 return file.read()
         if kind == "arrow":
             return _read_arrow(path)
         return _read_csv(path, _DELIMITERS[kind], schema)
+
+
+def layout(path: str | Path, schema: Schema | None = None) -> pa.Schema:
+    """Return the columns of the table in a file and their types; those of a CSV file as declared, or as it begins."""
+    kind = check_ending(path)
+    with _explained(path):
+        if kind == "parquet":
+            return pq.read_schema(path)
+        if kind == "arrow":
+            with _open_arrow(path) as reader:
+                return reader.schema
+        asked = _asked(schema)
+        with closing(_CsvBatches(path, _DELIMITERS[kind], schema)) as batches:
+            return pa.schema([(field.name, asked.get(field.name, field.type)) for field in batches.open()])
+
+
+def read_batches(
+    path: str | Path, names: Sequence[str], schema: Schema | None = None
+) -> Iterator[tuple[pa.RecordBatch, float]]:
+    """Give some columns of the table in a file, batch by batch, and how much of the file has been read by then.
+
+    Texts of a Parquet file come as it has them: most often as a dictionary, which spares looking at every value.
+    """
+    kind = check_ending(path)
+    with _explained(path):
+        if kind == "parquet":
+            yield from _parquet_batches(path, names, schema)
+        elif kind == "arrow":
+            yield from _arrow_batches(path, names)
+        else:
+            with closing(_CsvBatches(path, _DELIMITERS[kind], schema)) as batches:
+                yield from batches.read(names)
+
+
+@contextmanager
+def _explained(path: str | Path) -> Iterator[None]:
+    """Say what is wrong with a file in words that quote nothing of it."""
+    try:
+        yield
     except (pa.ArrowException, EOFError, UnicodeError, ValueError) as error:
+        if isinstance(error, ChicleError):
+            raise
         if "UTF8" in str(error):
             raise ArtefactError(f"{path} can not be read: {NOT_UTF8}") from None
         raise ArtefactError(
@@ -104,20 +156,58 @@ def write_table(table: pa.Table, path: str | Path) -> None:
 
 
 def _read_arrow(path: str | Path) -> pa.Table:
+    with _open_arrow(path) as reader:
+        return reader.read_all()
+
+
+@contextmanager
+def _open_arrow(path: str | Path, columns: Sequence[int] | None = None) -> Iterator[Any]:
+    """Open a file of either of Arrow's formats."""
+    options = pa.ipc.IpcReadOptions(included_fields=None if columns is None else list(columns))
     with pa.OSFile(str(path)) as file:
         try:
-            return pa.ipc.open_file(file).read_all()
+            reader = pa.ipc.open_file(file, options=options)
         except pa.ArrowInvalid:
             file.seek(0)
-            return pa.ipc.open_stream(file).read_all()
+            reader = pa.ipc.open_stream(file, options=options)
+        with reader:
+            yield reader
+
+
+def _arrow_batches(path: str | Path, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
+    with _open_arrow(path) as reader:
+        places = sorted(reader.schema.get_field_index(name) for name in names)
+    with _open_arrow(path, places) as reader:
+        if isinstance(reader, pa.RecordBatchFileReader):
+            number = reader.num_record_batches
+            for i in range(number):
+                yield from _in_parts(reader.get_batch(i), i / number, 1 / number)
+        else:
+            for batch in reader:
+                yield from _in_parts(batch, 0.0, 0.0)
+
+
+def _in_parts(batch: pa.RecordBatch, begin: float, share: float) -> Iterator[tuple[pa.RecordBatch, float]]:
+    """Give a batch, whose rows may be very many, in batches of the usual size."""
+    for row in range(0, len(batch), _BATCH_ROWS):
+        yield batch.slice(row, _BATCH_ROWS), begin + share * min(1.0, (row + _BATCH_ROWS) / len(batch))
+
+
+def _parquet_batches(
+    path: str | Path, names: Sequence[str], schema: Schema | None
+) -> Iterator[tuple[pa.RecordBatch, float]]:
+    types = pq.read_schema(path)
+    person = None if schema is None else schema.person
+    texts = [name for name in names if is_text(types.field(name).type) and name != person]
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        rows, total = 0, max(file.metadata.num_rows, 1)
+        for batch in file.iter_batches(_BATCH_ROWS, columns=list(names)):
+            rows += len(batch)
+            yield batch, rows / total
 
 
 def _read_csv(path: str | Path, delimiter: str, schema: Schema | None) -> pa.Table:
-    columns = {} if schema is None else schema.columns
-    types = {name: dtype for name, column in columns.items() if (dtype := _declared(column)) is not None}
-    if schema is not None and schema.person is not None:
-        types[schema.person] = pa.string()  # 007 is not 7
-    asked = dict(types)
+    types = _asked(schema)
     parse = pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     names = _names(path, parse)
     # In a table of one column an empty line is a row.
@@ -128,24 +218,100 @@ def _read_csv(path: str | Path, delimiter: str, schema: Schema | None) -> pa.Tab
                 path, parse_options=parse, convert_options=pcsv.ConvertOptions(column_types=types, null_values=_NULLS)
             )
         except pa.ArrowInvalid as error:  # noqa: PERF203 - a turn for each column that is not as declared
-            found = _WHERE.search(str(error))
-            if found is None:
-                raise
-            name = names[int(found[1])]
-            if types.get(name) == pa.string():
-                raise
-            types[name] = _WIDER.get(types.get(name), pa.string())
+            _widen(types, names, error)
         else:
             break
-    if any(pa.types.is_binary(field.type) for field in table.schema):
-        raise ArtefactError(f"{path} can not be read: {NOT_UTF8}")
-    table = _as_integers(table, [name for name, dtype in asked.items() if dtype == pa.int64()])
+    _check_texts(path, table.schema)
+    table = _as_integers(table, [name for name, dtype in _asked(schema).items() if dtype == pa.int64()])
+    return _empty_as_missing(table, schema)
+
+
+class _CsvBatches:
+    """A CSV file in batches; what can not be read as declared is read as text from there on."""
+
+    def __init__(self, path: str | Path, delimiter: str, schema: Schema | None) -> None:
+        self._path, self._schema, self._types = path, schema, _asked(schema)
+        self._size = max(Path(path).stat().st_size, 1)
+        self._file = pa.OSFile(str(path))
+        self._gzipped = str(path).lower().endswith(".gz")
+        self._parse = pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+        self._names = _names(path, self._parse)
+        # In a table of one column an empty line is a row.
+        self._parse.ignore_empty_lines = len(self._names) > 1
+
+    def close(self) -> None:
+        self._file.close()
+
+    def open(self) -> pa.Schema:
+        """Return the columns and their types, as far as the first rows tell."""
+        return self._reader(self._names).schema
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
+        """Give batches of some columns."""
+        done = 0
+        while True:
+            skip = done
+            try:
+                for batch in self._reader(names):
+                    fresh = batch.slice(min(skip, len(batch)))
+                    skip -= len(batch) - len(fresh)
+                    done += len(fresh)
+                    yield _empty_as_missing(fresh, self._schema), min(self._file.tell() / self._size, 1.0)
+            except pa.ArrowInvalid as error:
+                _widen(self._types, self._names, error)
+            else:
+                return
+
+    def _reader(self, names: Sequence[str]) -> Any:  # noqa: ANN401 - pyarrow has no types
+        while True:
+            self._file.seek(0)
+            stream = pa.CompressedInputStream(self._file, "gzip") if self._gzipped else self._file
+            convert = pcsv.ConvertOptions(column_types=self._types, null_values=_NULLS, include_columns=list(names))
+            blocks = pcsv.ReadOptions(block_size=_BLOCK_BYTES)
+            try:
+                reader = pcsv.open_csv(stream, blocks, self._parse, convert)
+            except pa.ArrowInvalid as error:
+                _widen(self._types, self._names, error)
+                continue
+            _check_texts(self._path, reader.schema)
+            return reader
+
+
+def _widen(types: dict[str, pa.DataType], names: Sequence[str], error: pa.ArrowInvalid) -> None:
+    """Take a wider type for the column that could not be read; raise where that is not it."""
+    found = _WHERE.search(str(error))
+    if found is None:
+        raise error
+    name = names[int(found[1])]
+    if types.get(name) == pa.string():
+        raise error
+    types[name] = _WIDER.get(types.get(name), pa.string())
+
+
+def _asked(schema: Schema | None) -> dict[str, pa.DataType]:
+    """Return the types that a schema tells."""
+    columns = {} if schema is None else schema.columns
+    types = {name: dtype for name, column in columns.items() if (dtype := _declared(column)) is not None}
+    if schema is not None and schema.person is not None:
+        types[schema.person] = pa.string()  # 007 is not 7
+    return types
+
+
+def _empty_as_missing(table: _Table, schema: Schema | None) -> _Table:
+    """Return a table in which an empty text is a missing value, unless it was declared as a value."""
+    columns = {} if schema is None else schema.columns
     kept = [name for name, column in columns.items() if "" in _listed(column)]
-    for i, (name, values) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        if is_text(values.type) and name not in kept:
-            # An empty field is a missing value, unless it was declared as a value.
-            table = table.set_column(i, name, pc.if_else(pc.equal(values, ""), None, values))
+    for i, field in enumerate(table.schema):
+        if is_text(field.type) and field.name not in kept:
+            values = table.column(i)
+            table = table.set_column(i, field.name, pc.if_else(pc.equal(values, ""), None, values))
     return table
+
+
+def _check_texts(path: str | Path, types: pa.Schema) -> None:
+    """Raise where Arrow gives bytes because they are no Unicode."""
+    if any(pa.types.is_binary(field.type) for field in types):
+        raise ArtefactError(f"{path} can not be read: {NOT_UTF8}")
 
 
 def _as_integers(table: pa.Table, names: list[str]) -> pa.Table:

@@ -16,10 +16,11 @@ import chicle
 from chicle import Budget, BudgetExceeded, Clique, DomainError, InfeasibleError, Ledger, Measurement, Records
 from chicle.errors import ParameterError, PrivacyError
 from chicle.generate.targets import onto_simplex
+from chicle.marginals import score_pairs
 from chicle.measure import estimate_total
 from chicle.privacy import GaussianEvent, TestNoise, calibrate
 from chicle.select import Scores, dense_marg, exact_indif, indif
-from chicle.select.indif import INDIF_UNITS, Form, _Reference, _units
+from chicle.select.indif import INDIF_UNITS, Form, _reference
 from tests.privacy.test_noise import SIGNIFICANCE
 from tests.strategies import naive_count, records
 
@@ -45,8 +46,8 @@ def all_scores(domain: dict[str, int], most: int, one_ways: list[Measurement] | 
     for size in range(most + 1):
         for rows in combinations_with_replacement(cells, size):
             table = table_of(rows, domain)
-            reference = None if one_ways is None else _Reference.released(one_ways, table.domain)
-            scores[rows] = _units(table, pairs, reference, 1)
+            reference = None if one_ways is None else _reference(one_ways, table.domain)
+            scores[rows] = score_pairs(table, pairs, reference, 1)
     return scores
 
 
@@ -145,7 +146,7 @@ def test_released_scores_compare_with_the_released_product(table: Records, seed:
     one_ways = [Measurement((name,), values, 5.0) for name, values in counts.items()]
     pairs = [pair for pair in chicle.pairs(table.domain) if table.domain.cells(pair) <= 2000]
     n = estimate_total(one_ways)
-    exact = _units(table, pairs, _Reference.released(one_ways, table.domain), None)
+    exact = score_pairs(table, pairs, _reference(one_ways, table.domain), None)
     for (a, b), units in zip(pairs, exact, strict=True):
         product_of_shares = np.outer(*(onto_simplex(counts[name], max(n, 1)) / max(n, 1) for name in (a, b)))
         score = float(np.abs(naive_count(table, (a, b)) - n * product_of_shares).sum())
@@ -170,8 +171,8 @@ def test_neighbours_with_the_same_noise_differ_as_their_scores_do(form: Form) ->
     for table in (census, fewer):
         ledger = Ledger(Budget(rho=10), noise=TestNoise(7))
         noisy.append(indif(table, ledger, rho=0.1, one_ways=one_ways, form=form).values)
-        reference = _Reference.released(one_ways, table.domain) if form == "released" else None
-        exact.append(_units(table, chicle.pairs(table.domain), reference, None) / INDIF_UNITS)
+        reference = _reference(one_ways, table.domain) if form == "released" else None
+        exact.append(score_pairs(table, chicle.pairs(table.domain), reference, None) / INDIF_UNITS)
     np.testing.assert_array_equal(noisy[0] - noisy[1], exact[0] - exact[1])
     assert 0 < np.abs(noisy[0] - noisy[1]).max() <= {"released": 1, "published": 4}[form]
 
@@ -247,8 +248,8 @@ def test_edges() -> None:
         table = table_of(rows, {"a": 1, "b": 70_000})
         assert exact_indif(table).values.tolist() == [0.0]
         flat = [Measurement(("a",), np.array([0]), 1.0), Measurement(("b",), np.zeros(70_000, dtype=np.int64), 1.0)]
-        reference = _Reference.released(flat, table.domain)
-        assert _units(table, [("a", "b")], reference, None).tolist() == [len(rows) * INDIF_UNITS]
+        reference = _reference(flat, table.domain)
+        assert score_pairs(table, [("a", "b")], reference, None).tolist() == [len(rows) * INDIF_UNITS]
 
 
 def test_exact_scores_say_what_they_are_and_are_not_taken_silently() -> None:

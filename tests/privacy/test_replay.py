@@ -19,6 +19,7 @@ from chicle import Budget, Ledger, PrismOptions, Records, Schema
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import GaussianEvent, TestNoise
 from chicle.privacy import mechanisms as door
+from chicle.records import Countable
 from chicle.select.indif import INDIF_UNITS
 
 MECHANISMS: dict[str, Callable[..., Mechanism]] = {
@@ -180,8 +181,9 @@ def test_coarse_and_combined_columns_move_by_no_more(mechanism: str, k: int, mon
 
 def test_a_mechanism_that_peeks_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     class Peeks(chicle.Prism):
-        def _fit(self, records: Records, *arguments: Any) -> Any:
-            self.options = PrismOptions(selection=0.02 + 0.01 * (len(records) % 2))
+        def _fit(self, records: Countable, *arguments: Any) -> Any:
+            (number,) = chicle.count(records, [()])
+            self.options = PrismOptions(selection=0.02 + 0.01 * int(number % 2))
             return super()._fit(records, *arguments)
 
     schema = Schema.from_cardinalities(DOMAIN)

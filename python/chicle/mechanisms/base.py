@@ -21,7 +21,7 @@ from chicle.measure import Measurement, measure
 from chicle.plan import Plan, Step, Sweep, one_way_steps
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
-from chicle.records import Records
+from chicle.records import Countable, Records
 from chicle.release import Release
 from chicle.schema import Schema
 from chicle.sources import Source
@@ -122,7 +122,8 @@ class Mechanism(ABC):
         Parameters
         ----------
         source
-            `Records`, or a pandas, polars or pyarrow table.
+            `Records`; a pandas, polars or pyarrow table; a path, a pattern or a list of paths (CSV, Parquet, Arrow);
+            batches. What is larger than memory is read in passes: see `chicle.sources.Source`.
         schema
             What is public about the table, reviewed by a person; records bring their own.
         ledger
@@ -130,7 +131,7 @@ class Mechanism(ABC):
         """
         if schema is None:
             if not isinstance(source, Records):
-                raise SchemaError("a data frame needs a schema; write one, or begin with chicle.draft_schema(frame)")
+                raise SchemaError("a table needs a schema; write one, or begin with chicle.draft_schema(table)")
             declared = Schema(source.domain, max_records_per_person=source.max_records_per_person)
         else:
             declared = as_schema(schema)
@@ -143,22 +144,22 @@ class Mechanism(ABC):
                 f"the ledger accounts in {ledger.budget.accounting!r}, the mechanism in {budget.accounting!r}; "
                 "give both the same accounting"
             )
-        opened = Source(source, declared)
+        opened = source if isinstance(source, Source) else Source(source, declared, threads=self.threads)
         declared.check_form(opened.form)
-        declared.check_rows(opened.records(declared) if isinstance(source, Records) else opened)
         rho = budget.rho
         notes: list[str] = []
         if declared.undiscovered:
-            if isinstance(source, Records):
+            if opened.coded:
                 raise SchemaError(f"column {declared.undiscovered[0]!r} is yet to be discovered, but records are coded")
+            declared.check_rows(opened)
             spent = ledger.spent
             bought = purchases(declared, budget, self._discovery())
             declared, notes = resolve(declared, opened.batches(declared.needed()), bought, ledger)
             rho -= ledger.spent - spent
-        records = opened.records(declared)
-        fine, rest = self._measure_fine(records, declared, rho, ledger)
-        release = self._fit(declared.recode(records), declared.model, rest, ledger)
-        told = (*notes, *release.notes, declared.promise(source))
+        rows = opened.countable(declared)
+        fine, rest = self._measure_fine(rows, declared, rho, ledger)
+        release = self._fit(declared.recode(rows), declared.model, rest, ledger)
+        told = (*notes, *release.notes, declared.promise(opened))
         release = replace(release, schema=declared, fine=fine, form=opened.form, notes=told)
         release.prepare()
         self.release_ = release
@@ -181,7 +182,7 @@ class Mechanism(ABC):
         return self._fitted().ledger
 
     def _measure_fine(
-        self, records: Records, schema: Schema, rho: float, ledger: Ledger
+        self, records: Countable, schema: Schema, rho: float, ledger: Ledger
     ) -> tuple[tuple[Measurement, ...], float]:
         """Release the fine 1-ways of coarse columns; return them and what is left of rho."""
         steps = _fine_steps(schema, rho, 0)
@@ -212,7 +213,7 @@ class Mechanism(ABC):
     def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan: ...
 
     @abstractmethod
-    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release: ...
+    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release: ...
 
 
 def _fine_steps(schema: Schema, rho: float, n: int) -> list[Step]:

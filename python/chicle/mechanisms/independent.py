@@ -14,7 +14,7 @@ from chicle.mechanisms.base import Mechanism
 from chicle.plan import Plan, one_way_steps, rough_cost
 from chicle.privacy.budget import Budget, calibrate
 from chicle.privacy.ledger import Ledger
-from chicle.records import Records
+from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of
 from chicle.schema import Schema
 from chicle.select import budget_shares
@@ -40,7 +40,7 @@ class Independent(Mechanism):
         steps = one_way_steps(schema.domain, budget.rho, schema.max_records_per_person, n)
         return Plan("Independent", budget, steps, n, rough_cost(schema.domain, n, per_pair=0))
 
-    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release:
+    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
         k = schema.max_records_per_person
         cliques = [(name,) for name in schema.domain]
         sigmas = [calibrate(rho * share, l2_sensitivity=k) for share in budget_shares(cliques, schema.domain)]

@@ -42,7 +42,7 @@ from chicle.mechanisms.independent import IndependentRecords
 from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
-from chicle.records import Records
+from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.select import budget_shares, indif
@@ -199,7 +199,7 @@ class Prism(Mechanism):
             raise ParameterError(f"options must be PrismOptions, not a {type(self.options).__name__}")
         return self.options
 
-    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release:
+    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
         options = self._options()
         domain, k = schema.domain, schema.max_records_per_person
         counting = rho * options.counting
@@ -267,7 +267,7 @@ class Prism(Mechanism):
         return Release(schema, (size, *one_ways, *released), ledger, "Prism", asdict(options))
 
     def _again(
-        self, records: Records, one_ways: Sequence[Measurement], parts: _Parts, rho: float, ledger: Ledger
+        self, records: Countable, one_ways: Sequence[Measurement], parts: _Parts, rho: float, ledger: Ledger
     ) -> list[Measurement]:
         """Spend what is left on the 1-ways."""
         if rho <= 0:

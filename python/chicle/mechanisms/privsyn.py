@@ -21,7 +21,7 @@ from chicle.mechanisms.base import Mechanism
 from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
-from chicle.records import Records
+from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.select import budget_shares, combine, dense_marg, given_cliques, indif
@@ -137,7 +137,7 @@ class PrivSyn(Mechanism):
         per_pair = 28 if self.generator == "gum" else 15
         return Plan(f"PrivSyn ({self.generator})", budget, steps, n, rough_cost(domain, n, per_pair=per_pair))
 
-    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release:
+    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
         options = self._generation()
         first, second, third = self._parts(rho, schema.domain)
         domain, k = schema.domain, schema.max_records_per_person
@@ -157,7 +157,7 @@ class PrivSyn(Mechanism):
         return Release(schema, (*one_ways, *released), ledger, "PrivSyn", options)
 
     def _select(
-        self, records: Records, one_ways: Sequence[Measurement], ledger: Ledger, second: float, third: float
+        self, records: Countable, one_ways: Sequence[Measurement], ledger: Ledger, second: float, third: float
     ) -> list[Clique]:
         if len(records.domain) < 2:
             return []

@@ -39,17 +39,16 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
-from chicle._checks import memory_bytes, threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
 from chicle.errors import DomainError, ParameterError
 from chicle.generate.targets import onto_simplex
-from chicle.marginals import MEMORY_LIMIT
+from chicle.marginals import MEMORY_LIMIT, Shares, score_pairs
 from chicle.measure import Measurement, best_one_ways, estimate_total
 from chicle.privacy.budget import calibrate
 from chicle.privacy.ledger import GaussianEvent, Ledger
 from chicle.privacy.mechanisms import release_gaussian
-from chicle.records import Records
+from chicle.records import Countable
 
 __all__ = ["INDIF_UNITS", "Form", "Scores", "exact_indif", "indif"]
 
@@ -98,7 +97,7 @@ class Scores:
 
 
 def indif(
-    records: Records,
+    records: Countable,
     ledger: Ledger,
     *,
     rho: float,
@@ -146,7 +145,7 @@ def indif(
     if form not in get_args(Form):
         raise ParameterError(f"form must be one of {get_args(Form)}, not {form!r}")
     named = _check_pairs(records.domain, pairs)
-    reference = _Reference.released(one_ways, records.domain) if form == "released" else None
+    reference = _reference(one_ways, records.domain) if form == "released" else None
     if not named:
         return Scores((), np.empty(0), 0.0, ledger.private)
     sensitivity = _vector_sensitivity(_ROW_SENSITIVITY[form] * records.max_records_per_person, len(named))
@@ -158,13 +157,13 @@ def indif(
         values=len(named),
     )
     ledger.check([event])
-    exact = _units(records, named, reference, threads, memory_limit)
+    exact = score_pairs(records, named, reference, threads, memory_limit=memory_limit)
     (noisy,) = release_gaussian([exact], [event], ledger)
     return Scores(tuple(named), noisy / INDIF_UNITS, sigma / INDIF_UNITS, ledger.private)
 
 
 def exact_indif(
-    records: Records,
+    records: Countable,
     *,
     pairs: Iterable[Iterable[str]] | None = None,
     threads: int | None = None,
@@ -179,60 +178,30 @@ def exact_indif(
     NOT PRIVATE: scores of 6 pairs, sigma 0 records
     """
     named = _check_pairs(records.domain, pairs)
-    exact = _units(records, named, None, threads, memory_limit) if named else np.empty(0, dtype=np.int64)
+    exact = score_pairs(records, named, None, threads, memory_limit=memory_limit)
     return Scores(tuple(named), exact / INDIF_UNITS, 0.0, private=False)
 
 
-@dataclass(frozen=True)
-class _Reference:
-    """What independence would give, as far as is public: a share for each value, and the number of records."""
-
-    shares: dict[str, npt.NDArray[np.float64]]
-    total: float
-
-    @classmethod
-    def released(cls, one_ways: Sequence[Measurement] | None, domain: Domain) -> _Reference:
-        if not one_ways:
-            raise ParameterError("form 'released' compares with released 1-ways; measure them and give one_ways=")
-        best = best_one_ways(one_ways, domain)
-        total = float(estimate_total(list(best.values())))
-        if total > _MAX_TOTAL:
-            raise ParameterError("the 1-ways tell of more than 2^35 records; InDif is exact up to there")
-        shares = {}
-        for name, measurement in best.items():
-            # norm-sub to any total gives shares; to the released one, unless noise has left nothing of it.
-            positive = onto_simplex(measurement.values, max(total, 1.0))
-            shares[name] = np.minimum(positive / positive.sum(), 1.0)
-        return cls(shares, total)
+def _reference(one_ways: Sequence[Measurement] | None, domain: Domain) -> tuple[Shares, float]:
+    """Return what independence would give, as far as is public: a share for each value, and the number of records."""
+    if not one_ways:
+        raise ParameterError("form 'released' compares with released 1-ways; measure them and give one_ways=")
+    best = best_one_ways(one_ways, domain)
+    total = float(estimate_total(list(best.values())))
+    if total > _MAX_TOTAL:
+        raise ParameterError("the 1-ways tell of more than 2^35 records; InDif is exact up to there")
+    shares = {}
+    for name, measurement in best.items():
+        # norm-sub to any total gives shares; to the released one, unless noise has left nothing of it.
+        positive = onto_simplex(measurement.values, max(total, 1.0))
+        shares[name] = np.minimum(positive / positive.sum(), 1.0)
+    return shares, total
 
 
 def _vector_sensitivity(records: int, scores: int) -> int:
     """Return the L2 norm of `scores` numbers of `records` records each, in units, rounded up by exact arithmetic."""
     square = scores * (records * INDIF_UNITS) ** 2
     return math.isqrt(square - 1) + 1
-
-
-def _units(
-    records: Records,
-    pairs: Sequence[Clique],
-    reference: _Reference | None,
-    threads: int | None,
-    memory_limit: int = MEMORY_LIMIT,
-) -> npt.NDArray[np.int64]:
-    """Return exact scores in units: private."""
-    used = {name for pair in pairs for name in pair}
-    names = [name for name in records.domain if name in used]
-    position = {name: i for i, name in enumerate(names)}
-    return _core.indif(
-        [records[name] for name in names],
-        names,
-        [records.domain[name] for name in names],
-        [(position[a], position[b]) for a, b in pairs],
-        None if reference is None else [reference.shares[name] for name in names],
-        0.0 if reference is None else reference.total,
-        memory_bytes(memory_limit),
-        threads_or_all(threads),
-    )
 
 
 def _check_pairs(domain: Domain, pairs: Iterable[Iterable[str]] | None) -> list[Clique]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -47,11 +48,11 @@ class Reader(ABC):
 
     Attributes
     ----------
-    again
-        Whether the batches can be read more than once.
+    streams
+        Whether the batches can be read again and again, from where they are; else their codes are kept in memory.
     """
 
-    again: bool = True
+    streams: bool = False
 
     @abstractmethod
     def layouts(self) -> Iterable[tuple[str | None, Sequence[str]]]:
@@ -92,19 +93,20 @@ class Batches(Reader):
     Parameters
     ----------
     give
-        Called for every reading: returns the batches.
-    again
+        Called for every reading with the names of columns: returns the batches, which may have others too.
+    streams
         Whether it can be called more than once.
     """
 
-    def __init__(self, give: Callable[[], Iterable[Any]], *, again: bool) -> None:
+    def __init__(self, give: Callable[[Sequence[str] | None], Iterable[Any]], *, streams: bool) -> None:
         self._give = give
-        self.again = again
-        # The first batch tells the columns; where batches come once, it is kept for the reading.
-        self._begun: tuple[Any, Iterator[Any]] | None = self._begin()
-        first = self._begun[0]
-        self._names = list(arrow_columns(first))
-        self._form = Form("pyarrow", Form.of(first, arrow_columns(first)).types)
+        self.streams = streams
+        first, rest = self._begin(None)
+        # Where batches come once, the first one is kept for the only reading.
+        self._begun = None if streams else (first, rest)
+        columns = arrow_columns(first)
+        self._names = list(columns)
+        self._form = Form("pyarrow", Form.of(first, columns).types)
 
     def layouts(self) -> Iterable[tuple[str | None, Sequence[str]]]:
         """Give the names of the first batch's columns."""
@@ -116,23 +118,22 @@ class Batches(Reader):
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         """Give the batches as they come."""
-        if self._begun is None and not self.again:
+        if self.streams:
+            first, rest = self._begin(names)
+        elif self._begun is not None:
+            first, rest = self._begun
+            self._begun = None
+        else:
             raise SchemaError("these batches can be read once only; give a list of them, or a function that opens them")
-        first, rest = self._begin() if self._begun is None else self._begun
-        self._begun = None
-        yield self._batch(first, names)
-        for frame in rest:
-            yield self._batch(frame, names)
+        for number, frame in enumerate(chain([first], rest), 1):
+            columns = arrow_columns(frame)
+            for name in names:
+                if name not in columns:
+                    raise SchemaError(f"batch {number} has no column {name!r}; all batches have the same columns")
+            yield Batch({name: columns[name] for name in names})
 
-    def _begin(self) -> tuple[Any, Iterator[Any]]:
-        rest = iter(self._give())
+    def _begin(self, names: Sequence[str] | None) -> tuple[Any, Iterator[Any]]:
+        rest = iter(self._give(names))
         for first in rest:
             return first, rest
         raise SchemaError("there are no batches; give at least one, without rows if need be, for it tells the columns")
-
-    def _batch(self, frame: Any, names: Sequence[str]) -> Batch:  # noqa: ANN401
-        columns = arrow_columns(frame)
-        for name in names:
-            if name not in columns:
-                raise SchemaError(f"a batch has no column {name!r}; all batches have the same columns")
-        return Batch({name: columns[name] for name in names})

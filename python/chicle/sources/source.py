@@ -6,21 +6,31 @@ schema asks to be discovered. So no row above `max_records` of a person gets pas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from chicle._checks import threads_or_all
 from chicle.errors import SchemaError
 from chicle.frames import Form, table_kind
-from chicle.people import first_rows
-from chicle.records import Records
-from chicle.sources.readers import Batch, Frame, Reader
+from chicle.marginals import Counter
+from chicle.people import Kept, People
+from chicle.records import Countable, Records
+from chicle.sources.ahead import ahead
+from chicle.sources.files import Files, find_files
+from chicle.sources.readers import Batch, Batches, Frame, Reader
+from chicle.sources.stream import Stream, join
 
 if TYPE_CHECKING:
     from chicle.schema import Schema
 
 __all__ = ["Source"]
+
+_BATCH_ROWS = 2**17
+_IN_MEMORY = 2**28
 
 
 class Source:
@@ -29,36 +39,66 @@ class Source:
     Parameters
     ----------
     given
-        A pandas, polars or pyarrow table, or a mapping of arrays.
+        A pandas, polars or pyarrow table, or a mapping of arrays; a path, a pattern such as ``part-*.parquet``, or a
+        list of either (CSV, Parquet, Arrow); batches of tables: a list of them, a function that returns them anew, a
+        pyarrow dataset, or a reader or generator, which is read once. `Records`, too, and another source.
     schema
-        What is declared about it: whose rows they are, and which columns are not looked at.
+        What is declared about it: whose rows they are, which columns are not looked at, what those of a CSV file are.
+    threads
+        How many threads encode; all there are, if ``None``.
+    in_memory
+        Up to so many bytes the codes of files and batches, mostly one byte each, are kept; above it they are read again
+        for each pass. What can be read once only is kept in any case.
+    progress
+        Called while the table is read with the part that has been, from 0 to 1, where that is known.
 
     Examples
     --------
     >>> from chicle import Schema
     >>> schema = Schema({"smoker": {"type": "boolean"}}, person="patient")
-    >>> source = Source({"smoker": [True, False, True], "patient": [1, 1, 2]}, schema)
+    >>> halves = [{"smoker": [True, False], "patient": [1, 1]}, {"smoker": [True], "patient": [2]}]
+    >>> source = Source(halves, schema)
     >>> [batch["smoker"].to_pylist() for batch in source.batches(["smoker"])]
-    [[True, True]]
+    [[True], [True]]
     """
 
-    def __init__(self, given: Any, schema: Schema) -> None:  # noqa: ANN401 - any table
-        self._person, self._k = schema.person, schema.max_records_per_person
-        if schema.coded and table_kind(given) == "records" and not isinstance(given, Records):
-            given = Records(given, schema.domain, max_records_per_person=self._k)
+    def __init__(
+        self,
+        given: Any,  # noqa: ANN401 - any table
+        schema: Schema,
+        *,
+        threads: int | None = None,
+        in_memory: int = _IN_MEMORY,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        self._threads = threads_or_all(threads)
+        self._in_memory, self._progress = in_memory, progress
+        self._unit = schema.person, schema.max_records_per_person
+        k = schema.max_records_per_person
+        if schema.coded and isinstance(given, Mapping):
+            given = Records(given, schema.domain, max_records_per_person=k)
         self._records = given if isinstance(given, Records) else None
         if self._records is not None:
-            self._person = None
-            given = {name: self._records[name] for name in self._records}
-        self._reader: Reader = Frame(given, schema.dropped)
-        self._form = Form("records") if self._records is not None else self._reader.form()
-        if self._records is None:
-            self._check_names(schema)
+            self._reader: Reader = Frame({name: self._records[name] for name in self._records})
+            self._people, self._form = None, Form("records")
+            return
+        self._reader = _reader(given, schema)
+        self._people = None if schema.person is None else (schema.person, People(schema.person, k))
+        self._kept: Kept | None = None
+        self._form = self._reader.form()
+        for where, names in self._reader.layouts():
+            for problem in schema.misfits(names):
+                raise SchemaError(_at(where, problem))
 
     @property
     def form(self) -> Form:
         """What a synthetic table of this source should look like."""
         return self._form
+
+    @property
+    def coded(self) -> bool:
+        """Whether it was given as codes already, which do not tell whose rows they are."""
+        return self._records is not None
 
     def batches(self, names: Sequence[str]) -> Iterator[Mapping[str, pa.ChunkedArray]]:
         """Give these columns, batch by batch, without rows above the declared number of a person.
@@ -70,29 +110,122 @@ class Source:
 
     def records(self, schema: Schema) -> Records:
         """Return the whole table as records over a schema's domain; what does not fit is refused."""
+        self._check_unit(schema)
         if self._records is not None:
             return schema.adopt(self._records)
-        (batch,) = self._read(schema.needed())
-        codes = schema.codes(batch.columns)
-        return Records(codes, schema.domain, max_records_per_person=schema.max_records_per_person)
+        with closing(self._encoded(schema, list(schema.domain))) as batches:
+            return join(list(batches), schema.domain, schema.max_records_per_person)
 
-    def _check_names(self, schema: Schema) -> None:
-        for where, names in self._reader.layouts():
-            for problem in schema.misfits(names):
-                raise SchemaError(_at(where, problem))
+    def countable(self, schema: Schema) -> Countable:
+        """Return the table as something to count: records if they fit memory, else a stream.
+
+        All of it is checked, also what is declared of several columns.
+        """
+        if self._records is not None or not self._reader.streams:
+            records = self.records(schema)
+            schema.check_rows(records)
+            return records
+        self._check_unit(schema)
+        domain, k = schema.domain, schema.max_records_per_person
+        held: list[Records] = []
+        counter: Counter | None = None
+        room = self._in_memory
+        with closing(self._encoded(schema, list(domain))) as batches:
+            for batch in batches:
+                schema.check_rows(batch)
+                if counter is not None:
+                    counter.update(batch)
+                    continue
+                held.append(batch)
+                room -= sum(batch[name].nbytes for name in batch)
+                if room < 0:
+                    counter = Stream.first(domain, self._threads)
+                    while held:
+                        counter.update(held.pop())
+        if counter is None:
+            return join(held, domain, k)
+        counted = dict(zip(counter.cliques, counter.result(), strict=True))
+        return Stream(lambda names: self._encoded(schema, names), domain, k, counted)
+
+    def _check_unit(self, schema: Schema) -> None:
+        if (schema.person, schema.max_records_per_person) != self._unit:
+            raise SchemaError(
+                "the source was opened with a schema of another `person` or `max_records`; open it with this one"
+            )
+
+    def _encoded(self, schema: Schema, attributes: Sequence[str]) -> Generator[Records, None, None]:
+        domain = {name: schema.domain[name] for name in attributes}
+        k = schema.max_records_per_person
+
+        def encode(batch: Batch) -> Records:
+            try:
+                codes = schema.codes(batch.columns, attributes)
+            except SchemaError as error:
+                raise SchemaError(_at(batch.where, error)) from None
+            return Records(codes, domain, max_records_per_person=k)
+
+        # Columns of codes are used where they lie.
+        whole = schema.coded and isinstance(self._reader, Frame)
+        read = self._read(schema.needed(attributes))
+        return ahead(read if whole else _in_parts(read), encode, self._threads)
 
     def _read(self, names: Sequence[str]) -> Iterator[Batch]:
-        person = self._person
-        if person is None:
-            yield from self._reader.batches(names)
-            return
-        for batch in self._reader.batches([*dict.fromkeys([*names, person])]):
-            kept = first_rows(person, batch.columns[person], self._k)
+        read = self._reader.batches(names) if self._people is None else self._limited(*self._people, names)
+        for batch in read:
+            if self._progress is not None and batch.part is not None:
+                self._progress(batch.part)
+            yield batch
+
+    def _limited(self, person: str, people: People, names: Sequence[str]) -> Iterator[Batch]:
+        """Give batches without rows above the declared number of a person."""
+        if self._reader.streams:
+            if self._kept is None:
+                self._kept = people.kept(lambda: (batch.columns[person] for batch in self._reader.batches([person])))
+            keep, end = self._kept.again()
+        else:
+            keep, end = people.once(), _nothing
+        for batch in self._reader.batches(list(dict.fromkeys([*names, person]))):
+            try:
+                kept = keep(batch.columns[person])
+            except SchemaError as error:
+                raise SchemaError(_at(batch.where, error)) from None
             columns = {name: batch.columns[name] for name in names}
-            if kept is not None:
+            if kept.false_count:
                 columns = {name: values.filter(kept) for name, values in columns.items()}
             yield Batch(columns, batch.where, batch.part)
+        end()
+
+
+def _reader(given: Any, schema: Schema) -> Reader:  # noqa: ANN401
+    if _is_path(given) or (isinstance(given, (list, tuple)) and given and all(_is_path(item) for item in given)):
+        return Files(find_files(given), schema)
+    if isinstance(given, pa.RecordBatchReader):
+        return Batches(lambda _: given, streams=False)
+    if type(given).__module__ == "pyarrow._dataset":
+        return Batches(lambda names: given.to_batches(columns=names), streams=True)
+    framed = isinstance(given, Mapping) or table_kind(given) != "records" or hasattr(given, "__arrow_c_stream__")
+    if not framed and callable(given):
+        return Batches(lambda _: given(), streams=True)
+    if not framed and isinstance(given, Iterable):
+        return Batches(lambda _: given, streams=not isinstance(given, Iterator))
+    return Frame(given, schema.dropped)
+
+
+def _is_path(given: object) -> bool:
+    return isinstance(given, (str, os.PathLike))
+
+
+def _in_parts(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Give batches of at most the usual number of rows, so that several can be worked on at once."""
+    for batch in batches:
+        for row in range(0, max(batch.rows, 1), _BATCH_ROWS):
+            columns = {name: values.slice(row, _BATCH_ROWS) for name, values in batch.columns.items()}
+            yield Batch(columns, batch.where)
 
 
 def _at(where: str | None, problem: object) -> str:
     return str(problem) if where is None else f"{where}: {problem}"
+
+
+def _nothing() -> None:
+    pass

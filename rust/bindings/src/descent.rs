@@ -73,6 +73,11 @@ impl Descent {
     fn columns<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyAny>> {
         self.lock().columns().iter().map(|codes| array(py, codes.clone())).collect()
     }
+
+    /// The records, handed over: none are left.
+    fn finish<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyAny>> {
+        self.lock().finish().into_iter().map(|codes| array(py, codes)).collect()
+    }
 }
 
 fn target((values, weight, axes): &Target<'_>, clique: &[usize]) -> PyResult<kernel::Target> {

@@ -15,6 +15,7 @@ mod errors;
 mod gum;
 mod noise;
 mod pack;
+mod people;
 mod select;
 mod start;
 
@@ -37,6 +38,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(census::census, module)?)?;
     module.add("INDIF_UNITS", chicle_core::select::UNITS)?;
     module.add_function(wrap_pyfunction!(select::indif, module)?)?;
+    module.add_function(wrap_pyfunction!(select::indif_of_counts, module)?)?;
     module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
+    module.add_function(wrap_pyfunction!(people::id_hashes, module)?)?;
+    module.add_class::<people::FirstRows>()?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! Plain Rust that knows neither Python nor privacy policy. Records come in as columns of codes ([`table`]), a set of
 //! attributes maps to cells by a [`layout`], marginals are counted by [`count`] and made to agree by [`consistency`],
-//! pairs are scored by [`select`], exact noise is drawn by [`noise`] and nowhere else, [`start`] draws first records,
+//! pairs are scored by [`select`], the rows of each person limited by [`people`], exact noise is drawn by [`noise`] and nowhere else, [`start`] draws first records,
 //! [`gum`] and [`descent`] fit them to targets, and [`census`] simulates a population to try all this on. [`parallel`]
 //! and [`random`] hold what they share.
 
@@ -19,6 +19,7 @@ pub mod layout;
 pub mod noise;
 pub mod pack;
 pub mod parallel;
+pub mod people;
 pub mod random;
 pub mod select;
 mod simd;

@@ -152,6 +152,13 @@ impl Descent {
         &self.columns
     }
 
+    /// Hand the records over, without a copy; none are left to move.
+    pub fn finish(&mut self) -> Vec<Codes> {
+        let columns = std::mem::take(&mut self.columns);
+        (self.records, self.groups) = (0, Vec::new());
+        columns
+    }
+
     /// Which attributes sit this sweep out.
     fn resting(&mut self) -> Vec<bool> {
         let visited = self.groups.iter().map(Vec::len).sum::<usize>();

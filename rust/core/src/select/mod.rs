@@ -18,6 +18,8 @@ pub mod naive;
 #[cfg(test)]
 mod tests;
 
+use rayon::prelude::*;
+
 use crate::count::count_each;
 use crate::error::{Error, Result};
 use crate::parallel::Cancel;
@@ -65,20 +67,53 @@ pub fn indif(
     memory_limit: u64,
     cancel: &Cancel,
 ) -> Result<Vec<i64>> {
-    check(table, reference)?;
+    let sizes = table.cardinalities();
+    check(table.records() as u64, sizes, reference)?;
     let cliques: Vec<Vec<usize>> = pairs.iter().map(|pair| pair.to_vec()).collect();
     count_each(table, &cliques, memory_limit, cancel, |pair, counts| {
-        let [a, b] = pairs[pair];
-        match reference {
-            Reference::Own => own(counts, table.cardinalities()[b] as usize, table.records() as u64),
-            Reference::Given { shares, total } => given(counts, shares[a], shares[b], total),
-        }
+        score(counts, pairs[pair], sizes, table.records() as u64, reference)
     })
 }
 
-fn check(table: &Table<'_>, reference: Reference<'_>) -> Result<()> {
+/// The scores of pairs whose counts are at hand, in units: what [`indif`] gives for the records that were counted.
+///
+/// # Errors
+/// [`Error::InvalidParameter`] as for [`indif`], and for a table that has another size than its pair;
+/// [`Error::Interrupted`].
+///
+/// # Panics
+/// If a pair names an attribute that there is not.
+pub fn indif_of_counts(
+    tables: &[&[i64]],
+    pairs: &[[usize; 2]],
+    cardinalities: &[u32],
+    records: u64,
+    reference: Reference<'_>,
+    cancel: &Cancel,
+) -> Result<Vec<i64>> {
+    check(records, cardinalities, reference)?;
+    let cells = |[a, b]: [usize; 2]| cardinalities[a] as usize * cardinalities[b] as usize;
+    if tables.len() != pairs.len() || tables.iter().zip(pairs).any(|(table, &pair)| table.len() != cells(pair)) {
+        return Err(Error::InvalidParameter("each pair needs a table with a count for each of its cells".to_owned()));
+    }
+    let scored = tables.par_iter().zip(pairs).map(|(counts, &pair)| {
+        cancel.check()?;
+        Ok(score(counts, pair, cardinalities, records, reference))
+    });
+    scored.collect()
+}
+
+/// The score of one pair, of its counts.
+fn score(counts: &[i64], [a, b]: [usize; 2], cardinalities: &[u32], records: u64, reference: Reference<'_>) -> i64 {
+    match reference {
+        Reference::Own => own(counts, cardinalities[b] as usize, records),
+        Reference::Given { shares, total } => given(counts, shares[a], shares[b], total),
+    }
+}
+
+fn check(records: u64, cardinalities: &[u32], reference: Reference<'_>) -> Result<()> {
     let refuse = |rule: &str| Err(Error::InvalidParameter(rule.to_owned()));
-    if table.records() as u64 > MAX_RECORDS {
+    if records > MAX_RECORDS {
         return refuse("InDif is exact for at most 2^35 records");
     }
     if let Reference::Given { shares, total } = reference {
@@ -91,7 +126,7 @@ fn check(table: &Table<'_>, reference: Reference<'_>) -> Result<()> {
                 && shares.iter().all(|share| (0.0..=1.0).contains(share))
                 && shares.iter().sum::<f64>() < 1.001
         };
-        if shares.len() != table.cardinalities().len() || !shares.iter().zip(table.cardinalities()).all(fit) {
+        if shares.len() != cardinalities.len() || !shares.iter().zip(cardinalities).all(fit) {
             return refuse(
                 "the shares of an attribute's values are as many as its values, not negative, and add up to 1",
             );

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use proptest::prelude::*;
 
 use super::*;
-use crate::count::MEMORY_LIMIT;
+use crate::count::{self, MEMORY_LIMIT};
 use crate::parallel;
 use crate::table::{Codes, Column};
 
@@ -82,7 +82,12 @@ proptest! {
         let pairs = all_pairs(shares.len());
         for reference in [Reference::Own, Reference::Given { shares: &shares, total }] {
             let expected: Vec<i64> = pairs.iter().map(|&pair| naive::indif(&table, pair, reference)).collect();
-            prop_assert_eq!(indif_with(&table, &pairs, reference, threads), expected);
+            prop_assert_eq!(&indif_with(&table, &pairs, reference, threads), &expected);
+            let counted: Vec<_> = pairs.iter().map(|pair| count::naive::count(&table, pair)).collect();
+            let tables: Vec<_> = counted.iter().map(Vec::as_slice).collect();
+            let records = table.records() as u64;
+            let scores = indif_of_counts(&tables, &pairs, table.cardinalities(), records, reference, &Cancel::default());
+            prop_assert_eq!(scores.unwrap(), expected);
         }
     }
 

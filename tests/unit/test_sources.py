@@ -1,0 +1,328 @@
+"""Whatever a table comes from, and however it is cut into batches, it is the same table."""
+
+import gzip
+import threading
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import chicle
+from chicle import ArtefactError, Budget, Ledger, ParameterError, Records, Schema, SchemaError
+from chicle.marginals import score_pairs
+from chicle.mechanisms.base import Mechanism
+from chicle.privacy import TestNoise
+from chicle.records import Countable, Recoded
+from chicle.sources import Source, source
+from chicle.sources.ahead import ahead
+from chicle.sources.files import find_files
+from chicle.sources.stream import Stream
+from chicle.table_files import write_table
+from tests.schemas import tables
+
+DECLARED: dict[str, Any] = {
+    "age": {"type": "integer", "min": 0, "max": 99, "bins": 10},
+    "job": {"type": "categorical", "values": ["nurse", "clerk", "cook", "06"], "missing": True},
+    "left": {"type": "boolean"},
+    "pay": {"type": "number", "min": 0, "max": 10, "bins": 7},
+}
+SCHEMA = Schema(DECLARED)
+BUDGET: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-6}
+
+
+def people(rows: int, seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 100, rows)
+    job = np.array(["nurse", "clerk", "cook", "06", None], dtype=object)[(age // 25 + rng.integers(0, 2, rows)) % 5]
+    return pa.table(
+        {
+            "age": age,
+            "job": pa.array(job, pa.string()),
+            "left": age > 50,
+            "pay": np.clip(rng.normal(5, 2, rows), 0, 10).round(2),
+        }
+    )
+
+
+def same(one: Countable, other: Countable) -> None:
+    assert one.domain == other.domain
+    assert one.max_records_per_person == other.max_records_per_person
+    cliques = [(), *((name,) for name in one.domain), *chicle.pairs(one.domain)]
+    for first, second in zip(chicle.count(one, cliques), chicle.count(other, cliques), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def parts(table: pa.Table, borders: list[int]) -> list[pa.Table]:
+    ends = [0, *sorted(min(border, len(table)) for border in borders), len(table)]
+    return [table.slice(a, b - a) for a, b in pairwise(ends)]
+
+
+def once(tables: list[pa.Table]) -> Iterator[pa.Table]:
+    yield from tables
+
+
+GIVEN: dict[str, Callable[[pa.Table], Any]] = {
+    "pyarrow": lambda table: table,
+    "pandas": lambda table: table.to_pandas(),
+    "polars": pl.DataFrame,
+    "list of batches": lambda table: table.to_batches(max_chunksize=100),
+    "list of frames": lambda table: [part.to_pandas() for part in parts(table, [100, 300])],
+    "function": lambda table: lambda: table.to_batches(max_chunksize=77),
+    "reader": lambda table: table.to_reader(max_chunksize=130),
+    "generator": lambda table: once(parts(table, [1, 2, 400])),
+    "dataset": lambda table: ds.dataset(table.to_batches(max_chunksize=50)),
+}
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+@pytest.mark.parametrize("in_memory", [0, 2**28])
+def test_every_kind_of_source_is_the_same_table(kind: str, in_memory: int) -> None:
+    table = people(500)
+    direct = SCHEMA.encode(table)
+    opened = Source(GIVEN[kind](table), SCHEMA, in_memory=in_memory)
+    read = opened.countable(SCHEMA)
+    streamed = in_memory == 0 and kind in ("list of batches", "list of frames", "function", "dataset")
+    assert isinstance(read, Stream if streamed else Records)
+    same(read, direct)
+    assert opened.form.kind == (kind if kind in ("pandas", "polars") else "pyarrow")
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "arrow"])
+@pytest.mark.parametrize("in_memory", [0, 2**28])
+def test_files_are_one_table(tmp_path: Path, ending: str, in_memory: int) -> None:
+    table = people(1_000)
+    for i, part in enumerate(parts(table, [10, 10, 600])):  # one of them without rows
+        shuffled = part.select(["pay", "age", "left", "job"]) if i == 2 else part
+        write_table(shuffled, tmp_path / f"part-{i}.{ending}")
+    for files in (str(tmp_path / f"part-*.{ending}"), sorted(tmp_path.iterdir())):
+        opened = Source(files, SCHEMA, in_memory=in_memory)
+        same(opened.countable(SCHEMA), SCHEMA.encode(table))
+        assert list(opened.form.types) == table.column_names
+        assert opened.form.types["age"] == pa.int64()
+        assert opened.form.types["job"] == pa.string()
+
+
+@given(drawn=tables(), borders=st.lists(st.integers(0, 30), max_size=4), threads=st.sampled_from([1, 2, 8]))
+def test_any_table_in_any_batches(
+    drawn: tuple[dict[str, Any], dict[str, list[Any]]], borders: list[int], threads: int
+) -> None:
+    declared, values = drawn
+    schema, table = Schema(declared), pa.table(values)
+    opened = Source(parts(table, borders), schema, in_memory=0, threads=threads)
+    direct, streamed = schema.encode(table), opened.countable(schema)
+    cliques = [(), *((name,) for name in schema.domain)]
+    if any(schema.domain.cells(clique) > 10**6 for clique in cliques):
+        return
+    for first, second in zip(chicle.count(direct, cliques), chicle.count(streamed, cliques), strict=True):
+        np.testing.assert_array_equal(first, second)
+    joined = opened.records(schema)
+    for name in schema.domain:
+        np.testing.assert_array_equal(direct[name], joined[name])
+
+
+MECHANISMS: dict[str, Callable[[], Mechanism]] = {
+    "prism": lambda: chicle.Prism(**BUDGET),
+    "privsyn": lambda: chicle.PrivSyn(generator="descent", **BUDGET),
+    "privsyn, published": lambda: chicle.PrivSyn(generator="descent", form="published", **BUDGET),
+    "independent": lambda: chicle.Independent(**BUDGET),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_streamed_fit_is_the_fit_in_memory(name: str) -> None:
+    table = people(3_000)
+    batches = table.to_batches(max_chunksize=333)
+    released = []
+    for given_table in (table, Source(batches, SCHEMA, in_memory=0), lambda: batches):
+        ledger = Ledger(Budget(**BUDGET), noise=TestNoise(3))
+        release = MECHANISMS[name]().fit(given_table, SCHEMA, ledger=ledger).release_
+        released.append(release)
+    first = released[0]
+    for other in released[1:]:
+        assert list(other.ledger.events) == list(first.ledger.events)
+        assert len(other.measurements) == len(first.measurements)
+        for one, two in zip(first.measurements, other.measurements, strict=True):
+            assert one.clique == two.clique
+            np.testing.assert_array_equal(one.values, two.values)
+        assert other.notes == first.notes
+
+
+def test_passes_are_few() -> None:
+    batches: list[pa.RecordBatch] = people(2_000).to_batches(max_chunksize=500)
+    readings = 0
+
+    def give() -> list[pa.RecordBatch]:
+        nonlocal readings
+        readings += 1
+        return batches
+
+    opened = Source(give, SCHEMA, in_memory=0)
+    assert readings == 1, "the columns"
+    chicle.Prism(**BUDGET).fit(opened, SCHEMA)
+    assert readings == 4, "all is checked and 1-ways are counted; pairs are scored; sets are counted"
+
+
+def test_recoded_rows_are_counted_as_such() -> None:
+    table = people(700)
+    direct = SCHEMA.encode(table)
+    stream = Source(table.to_batches(max_chunksize=99), SCHEMA, in_memory=0).countable(SCHEMA)
+    halves = (np.arange(10) // 2).astype(np.uint8)
+    back = np.array([4, 3, 2, 1, 0], dtype=np.uint8)
+    columns: Any = {"job": ("job", None), "tens": ("age", halves)}
+    domain = chicle.Domain({"job": 5, "tens": 5})
+    same(direct.recode(columns, domain), stream.recode(columns, domain))
+    same(Recoded(direct, columns, domain), stream.recode(columns, domain))
+    again: Any = {"tens": ("tens", back), "trade": ("job", None)}
+    turned = chicle.Domain({"tens": 5, "trade": 5})
+    lazily = stream.recode(columns, domain).recode(again, turned)
+    same(direct.recode(columns, domain).recode(again, turned), lazily)
+    assert lazily.known(("tens",)) is not None
+    assert "700" not in repr(stream) + repr(lazily)
+
+
+@pytest.mark.parametrize("reference", [True, False])
+def test_pairs_are_scored_alike(monkeypatch: pytest.MonkeyPatch, reference: bool) -> None:
+    table = people(900)
+    direct = SCHEMA.encode(table)
+    stream = Source(table.to_batches(max_chunksize=200), SCHEMA, in_memory=0).countable(SCHEMA)
+    given_shares = ({name: np.full(size, 1 / size) for name, size in direct.domain.items()}, 800.0)
+    pairs = chicle.pairs(direct.domain)
+    expected = score_pairs(direct, pairs, given_shares if reference else None)
+    for room in (2**28, 100):  # all at once, or a pass for each
+        monkeypatch.setattr("chicle.marginals._PASS_BYTES", room)
+        scores = score_pairs(stream, pairs, given_shares if reference else None)
+        np.testing.assert_array_equal(scores, expected)
+    assert score_pairs(stream, [], None).size == 0
+
+
+def test_a_misfit_in_the_last_file_costs_nothing(tmp_path: Path) -> None:
+    for i, age in enumerate([5, 7, 777]):
+        write_table(people(50).set_column(0, "age", pa.array([age] * 50)), tmp_path / f"{i}.parquet")
+    for in_memory in (0, 2**28):
+        ledger = Ledger(Budget(**BUDGET))
+        opened = Source(str(tmp_path / "*.parquet"), SCHEMA, in_memory=in_memory)
+        with pytest.raises(SchemaError, match=r"2.parquet: column 'age' has a number outside its bounds") as refusal:
+            chicle.Prism(**BUDGET).fit(opened, SCHEMA, ledger=ledger)
+        assert ledger.spent == 0
+        assert "777" not in str(refusal.value)
+
+
+def test_columns_are_checked_file_by_file(tmp_path: Path) -> None:
+    write_table(people(5), tmp_path / "a.csv")
+    write_table(people(5).drop_columns(["pay"]), tmp_path / "b.csv")
+    with pytest.raises(SchemaError, match=r"b.csv: column 'pay' is declared but not in the table"):
+        Source(str(tmp_path / "*.csv"), SCHEMA)
+    write_table(people(5).append_column("more", [[1] * 5]), tmp_path / "b.csv")
+    with pytest.raises(SchemaError, match=r"b.csv: column 'more' is not declared"):
+        Source(str(tmp_path / "*.csv"), SCHEMA)
+    dropping = Schema({**DECLARED, "more": {"type": "drop"}})
+    same(
+        Source(str(tmp_path / "*.csv"), dropping).countable(dropping), SCHEMA.encode(pa.concat_tables([people(5)] * 2))
+    )
+    with pytest.raises(SchemaError, match="batch 2 has no column 'pay'"):
+        Source([people(3), people(3).drop_columns(["pay"])], SCHEMA).countable(SCHEMA)
+
+
+def test_files_that_are_none_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="no file is called"):
+        find_files(str(tmp_path / "*.csv"))
+    with pytest.raises(ParameterError, match="is a folder; name the files in it"):
+        find_files(tmp_path)
+    with pytest.raises(ArtefactError, match="no such file"):
+        Source(tmp_path / "none.parquet", SCHEMA)
+    with pytest.raises(ParameterError, match="an ending that is not known"):
+        Source(["a.csv", "b.xlsx"], SCHEMA)
+    with pytest.raises(SchemaError, match="there are no batches"):
+        Source([], SCHEMA)
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 not really")
+    with pytest.raises(ArtefactError, match=r"cut.parquet can not be read"):
+        Source(tmp_path / "cut.parquet", SCHEMA)
+
+
+def test_a_reader_is_read_once_and_says_so() -> None:
+    opened = Source(people(300).to_reader(max_chunksize=100), SCHEMA, in_memory=0)
+    assert isinstance(opened.countable(SCHEMA), Records)
+    with pytest.raises(SchemaError, match="can be read once only; give a list of them"):
+        next(opened.batches(["age"]))
+
+
+def test_a_source_that_changes_is_noticed() -> None:
+    batches = people(300).to_batches(max_chunksize=50)
+    opened = Source(batches, SCHEMA, in_memory=0)
+    stream = opened.countable(SCHEMA)
+    batches.append(batches[0])
+    with pytest.raises(SchemaError, match="another number of rows"):
+        chicle.count(stream, [("age", "job")])
+
+
+def test_csv_types_that_show_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chicle.table_files._BLOCK_BYTES", 200)
+    schema = Schema({"n": {"type": "integer", "min": 0, "max": 9}, "t": {"type": "categorical", "values": ["a", "b"]}})
+    rows = [f"{i % 10},{'ab'[i % 2]}" for i in range(300)]
+    late = [*rows, "4.0,b"]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["n,t", *late]) + "\n", encoding="utf-8")
+    expected = np.append(np.arange(300) % 10, 4)
+    opened = Source(path, schema, in_memory=0)
+    assert opened.form.types == {"n": pa.int64(), "t": pa.string()}
+    np.testing.assert_array_equal(opened.records(schema)["n"], expected)
+    np.testing.assert_array_equal(chicle.count(opened.countable(schema), [("n",)])[0], np.bincount(expected))
+    path.write_text("\n".join(["n,t", *rows, "none,b"]) + "\n", encoding="utf-8")
+    with pytest.raises(SchemaError, match=r"a.csv: column 'n' holds text, not numbers"):
+        Source(path, schema).countable(schema)
+    with gzip.open(tmp_path / "b.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(["n,t", *rows]))
+    np.testing.assert_array_equal(Source(tmp_path / "b.csv.gz", schema).records(schema)["n"], np.arange(300) % 10)
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    for i in range(3):
+        pq.write_table(people(1_000), tmp_path / f"{i}.parquet", row_group_size=100)
+    seen: list[float] = []
+    Source(str(tmp_path / "*.parquet"), SCHEMA, progress=seen.append).countable(SCHEMA)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
+def test_raw_columns_come_in_batches() -> None:
+    table = people(400)
+    for given_table in (table, table.to_batches(max_chunksize=64), table.to_pandas()):
+        columns = [batch["age"] for batch in Source(given_table, SCHEMA).batches(["age"])]
+        assert pa.chunked_array([chunk for column in columns for chunk in column.chunks]).equals(table["age"])
+
+
+def test_large_batches_are_encoded_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "_BATCH_ROWS", 64)
+    table = people(1_000)
+    same(Source(table, SCHEMA).countable(SCHEMA), SCHEMA.encode(table))
+    frame = pd.DataFrame({"a": np.arange(200, dtype=np.uint8) % 3})
+    coded = Schema({"a": 3})
+    assert np.shares_memory(Source(pa.Table.from_pandas(frame), coded).records(coded)["a"], frame["a"].to_numpy())
+
+
+def test_work_ahead_keeps_order_and_ends() -> None:
+    def fail(number: int) -> int:
+        if number == 7:
+            raise ValueError("seven")
+        return number
+
+    begun = threading.active_count()
+    numbers = ahead(iter(range(1, 20)), fail, threads=3)
+    assert [next(numbers) for _ in range(6)] == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(ValueError, match="seven"):
+        next(numbers)
+    assert list(ahead(iter(()), fail)) == []
+    left = ahead(iter(range(10, 100)), fail, threads=2)
+    next(left)
+    left.close()
+    assert threading.active_count() == begun
