@@ -79,7 +79,8 @@ class People:
     def _hash(self, person: pa.Array) -> npt.NDArray[np.uint64]:
         if pa.types.is_dictionary(person.type):
             if not person.null_count and not person.dictionary.null_count:
-                return self._hash(person.dictionary).take(person.indices.to_numpy(zero_copy_only=False), axis=0)
+                each: npt.NDArray[np.uint64] = self._hash(person.dictionary)[person.indices.to_numpy()]
+                return each
             person = person.dictionary_decode()
         if pc.any(pc.is_null(person, nan_is_null=True)).as_py():
             raise SchemaError(
