@@ -146,8 +146,8 @@ class TestLedger:
 
 def counts_of(rows: Sequence[str]) -> dict[str, int]:
     column = Open()
-    values, counts = column.merged([column.tally(pa.chunked_array([pa.array(rows, pa.string())]), refuse("v"))])
-    return dict(zip(values, counts.tolist(), strict=True))
+    tally = column.merged([column.tally(pa.chunked_array([pa.array(rows, pa.string())]), refuse("v"))])
+    return dict(zip(tally["value"].to_pylist(), tally["count"].to_pylist(), strict=True))
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -395,6 +395,29 @@ def test_batches_add_up() -> None:
     assert len(found[0].columns["job"].labels or ()) > 10
 
 
+def test_memory_is_that_of_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are merged on the way, in any number, none at all among them."""
+    module = sys.modules["chicle.discover.resolve"]
+    monkeypatch.setattr(module, "_PENDING", 50)
+    schema = Schema({"job": {"type": "open"}, "x": {"type": "integer", "min": 0, "max": 10**6, "bins": "private"}})
+    rng = np.random.default_rng(0)
+    parts = [
+        {
+            "job": pa.chunked_array([rng.integers(0, 99, 40).astype(str)]),
+            "x": pa.chunked_array([rng.integers(0, 99, 40)]),
+        }
+        for _ in range(200)
+    ]
+    for used in (parts, []):
+        counted = module._count(schema, used)
+        for name in schema.domain:
+            assert sum(map(len, counted[name]._parts)) <= 250
+            whole = counted[name].whole()
+            counts = whole["count"].to_pylist() if name == "job" else whole.counts.tolist()
+            assert sum(counts) == 40 * len(used)
+            assert len(counts) == (99 if used else 0)
+
+
 def test_nothing_to_discover_takes_nothing() -> None:
     schema = Schema({"left": {"type": "boolean"}})
     budget = Budget(epsilon=1, delta=1e-9)
@@ -430,3 +453,87 @@ def test_records_and_encoders_need_declared_values() -> None:
 def test_bad_declarations_are_refused(told: dict[str, Any], rule: str) -> None:
     with pytest.raises(SchemaError, match=f"column 'job': {rule}"):
         Schema({"job": {"type": "open", **told}})
+
+
+class WholeTape:
+    """All that leaves a table in one fit: marginals, scores, counts of parts, and the values that were discovered."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, replayed: "WholeTape | None") -> None:
+        self.replayed = replayed
+        self.events: list[Any] = []
+        self.exact: list[Any] = []
+        self.released: list[Any] = []
+        self.values: list[Any] = []
+        for module in ("chicle.measure", "chicle.select.indif", "chicle.discover.edges"):
+            monkeypatch.setattr(sys.modules[module], "release_gaussian", self.release)
+        monkeypatch.setattr(sys.modules["chicle.discover.resolve"], "release_frequent", self.discover)
+        merged = Open.merged
+
+        def noted(column: Open, tallies: Sequence[pa.Table]) -> pa.Table:
+            table = merged(column, tallies)
+            self.values = table["value"].to_pylist()
+            return table
+
+        monkeypatch.setattr(Open, "merged", noted)
+
+    def release(self, values: Sequence[Any], events: Sequence[Any], ledger: Ledger) -> list[Any]:
+        self.ask(events)
+        self.exact += values
+        if self.replayed is None:
+            noisy: list[Any] = door.release_gaussian(values, events, ledger)
+        else:
+            ledger.debit(events)
+            noisy = self.replayed.released[len(self.released) : len(self.events)]
+        self.released += noisy
+        return noisy
+
+    def discover(self, counts: Any, told: DiscoveryEvent, ledger: Ledger) -> Any:
+        self.ask([told])
+        self.exact.append(dict(zip(self.values, counts.tolist(), strict=True)))
+        if self.replayed is None:
+            kept = [self.values[place] for place in door.release_frequent(counts, told, ledger)]
+        else:
+            ledger.debit([told])
+            kept = self.replayed.released[len(self.released)]
+        self.released.append(kept)
+        return np.array([self.values.index(value) for value in kept], dtype=np.int64)
+
+    def ask(self, events: Sequence[Any]) -> None:
+        start = len(self.events)
+        self.events += events
+        if self.replayed is not None:
+            assert self.replayed.events[start : len(self.events)] == list(events), "another question than before"
+
+
+@pytest.mark.parametrize("make", MECHANISMS)
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_whole_fit_replayed_on_neighbours(make: Any, k: int) -> None:
+    """Given the same released values so far, neighbours are asked the same, and move no answer by more than paid for."""
+    told = {
+        "job": {"type": "open", "most": 12},
+        "zip": {"type": "integer", "min": 10_000, "max": 99_999, "bins": {"private": 6}},
+        "left": {"type": "boolean"},
+    }
+    schema = Schema(told, max_records_per_person=k)
+    frame = table_of()
+    newcomer = pd.DataFrame({"job": [CANARY, "job 1"], "zip": [99_999, 10_001], "left": [True, False]}).iloc[:k]
+    budget = Budget(epsilon=3, delta=1e-6, discovery=1e-7)
+    first: WholeTape | None = None
+    samples = []
+    for rows in (frame, frame.iloc[k:], pd.concat([frame, newcomer])):
+        with pytest.MonkeyPatch.context() as patch:
+            tape = WholeTape(patch, first)
+            synth = make(epsilon=3, delta=1e-6).fit(rows, schema, ledger=Ledger(budget, noise=TestNoise(5)))
+        samples.append(synth.sample(100, seed=1))
+        if first is None:
+            first = tape
+            continue
+        assert samples[-1].equals(samples[0]), "nothing but what was released is used"
+        assert len(tape.events) == len(first.events)
+        for asked, mine, theirs in zip(first.events, first.exact, tape.exact, strict=True):
+            if isinstance(asked, DiscoveryEvent):
+                shared = [(mine[value], theirs[value]) for value in mine if value in theirs]
+                assert math.dist(*zip(*shared, strict=True)) <= asked.l2_sensitivity == k
+                assert all(counts.get(v, 0) <= k for counts in (mine, theirs) for v in set(mine) ^ set(theirs))
+            else:
+                assert np.linalg.norm((mine.astype(float) - theirs).ravel()) <= asked.l2_sensitivity * (1 + 1e-12)

@@ -46,7 +46,7 @@ class Tape:
 
 
 def bins_of(rows: Sequence[int], k: int, monkeypatch: pytest.MonkeyPatch, replayed: Tape | None, seed: int) -> Any:
-    column = Integer(min=0, max=9_999, bins={"private": 4})  # type: ignore[arg-type]
+    column = Integer(min=0, max=9_999, bins={"private": 4})
     tape = Tape(replayed)
     monkeypatch.setattr(sys.modules["chicle.discover.edges"], "release_gaussian", tape.release)
     ledger = Ledger(Budget(rho=1000), noise=TestNoise(seed))

@@ -30,12 +30,12 @@ def binned(draw: st.DrawFn) -> tuple[Binned, list[Any]]:
     if kind == "integer":
         low = draw(st.integers(-1000, 1000) | st.integers(-(2**61), 2**61))
         high = low + draw(st.integers(50, 10**4) | st.integers(10**8, 2**61))
-        column: Binned = Integer(min=low, max=high, bins={"private": 9})  # type: ignore[arg-type]
+        column: Binned = Integer(min=low, max=high, bins={"private": 9})
         values: st.SearchStrategy[Any] = st.integers(low, high) | st.integers(low, min(high, low + 30))
     elif kind == "number":
         least = draw(st.sampled_from([0.0, -1.0, 0.1, -1e6, 1e-7, 123456.789]))
         most = least + draw(st.sampled_from([1e-6, 0.3, 1.0, 1e7, 2e15]))
-        column = Number(min=least, max=most, bins="private")  # type: ignore[arg-type]
+        column = Number(min=least, max=most, bins="private")
         tidy = st.integers(0, 1000).map(lambda i: round(least + (most - least) * i / 1000, 3))
         values = st.floats(least, most) | tidy.filter(lambda x: least <= x <= most)
     elif kind == "date":
@@ -150,7 +150,7 @@ def bins_of(column: Binned, values: Any, rho: float = 10.0, seed: int = 0) -> An
 
 
 def test_smooth_data_get_quantiles() -> None:
-    column = Integer(min=0, max=999_999, bins={"private": 10})  # type: ignore[arg-type]
+    column = Integer(min=0, max=999_999, bins={"private": 10})
     values = np.random.default_rng(0).normal(500_000, 100_000, 50_000).astype(int).clip(0, 999_999)
     made = bins_of(column, values)
     shares = np.bincount(made.encode(pa.chunked_array([values]), refuse("x")), minlength=made.size) / len(values)
@@ -177,7 +177,7 @@ def test_skewed_data_get_good_edges(seed: int) -> None:
 def test_numbers_alone_are_found_in_floats() -> None:
     rng = np.random.default_rng(0)
     rates = np.where(rng.random(20_000) < 0.5, 0.0, np.where(rng.random(20_000) < 0.3, 0.175, rng.random(20_000)))
-    made = bins_of(Number(min=0, max=1, bins={"private": 20}), rates, rho=0.01)  # type: ignore[arg-type]
+    made = bins_of(Number(min=0, max=1, bins={"private": 20}), rates, rho=0.01)
     assert made.bins[:2] == (0.0, 0.0)
     assert made.bins.count(0.175) == 2
 

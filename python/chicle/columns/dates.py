@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -42,7 +42,7 @@ _DAY = 86_400 * 10**6
 class _Dated(Binned):
     min: Any
     max: Any
-    bins: str | Sequence[Any] | PrivateBins
+    bins: str | Sequence[Any] | Mapping[str, int] | PrivateBins
     outside: str = "refuse"
 
     def __post_init__(self) -> None:

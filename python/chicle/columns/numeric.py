@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -55,7 +55,7 @@ class Integer(Binned):
 
     min: int | None = None
     max: int | None = None
-    bins: str | int | Sequence[int] | PrivateBins = "each"
+    bins: str | int | Sequence[int] | Mapping[str, int] | PrivateBins = "each"
     outside: str = "refuse"
 
     def __post_init__(self) -> None:
@@ -242,7 +242,7 @@ class Number(Binned):
 
     min: float | None = None
     max: float | None = None
-    bins: int | Sequence[float] | PrivateBins | None = None
+    bins: str | int | Sequence[float] | Mapping[str, int] | PrivateBins | None = None
     outside: str = "refuse"
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,10 +65,10 @@ class Open(Column):
         value, count = counted.flatten() if len(counted) else (pa.array([], present.type), pa.array([], pa.int64()))
         return pa.table({"value": value, "count": count})
 
-    def merged(self, tallies: Iterable[pa.Table]) -> tuple[list[Any], npt.NDArray[np.int64]]:
-        """Return the values of several tallies in their order, and how often each occurs in all."""
-        table = pa.concat_tables(tallies).group_by("value").aggregate([("count", "sum")]).sort_by("value")
-        return table["value"].to_pylist(), table["count_sum"].to_numpy().astype(np.int64)
+    def merged(self, tallies: Sequence[pa.Table]) -> pa.Table:
+        """Return several tallies as one, in the order of the values."""
+        added = pa.concat_tables(tallies).group_by("value").aggregate([("count", "sum")])
+        return added.rename_columns({"value": "value", "count_sum": "count"}).sort_by("value")
 
     def discovered(self, values: Iterable[Any]) -> Categorical:
         """Return the column with these values listed."""

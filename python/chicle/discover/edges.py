@@ -68,6 +68,9 @@ class Histogram:
         np.add.at(counts, place, np.concatenate([part.counts for part in parts]))
         return cls(cells, counts)
 
+    def __len__(self) -> int:
+        return len(self.cells)
+
     def between(self, starts: Integers, ends: Integers) -> Integers:
         """Return how many rows have a cell from a start to before an end."""
         below = np.concatenate([[0], np.cumsum(self.counts)])
