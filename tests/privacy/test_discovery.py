@@ -508,8 +508,8 @@ class WholeTape:
 @pytest.mark.parametrize("make", MECHANISMS)
 @pytest.mark.parametrize("k", [1, 2])
 def test_a_whole_fit_replayed_on_neighbours(make: Any, k: int) -> None:
-    """Given the same released values so far, neighbours are asked the same, and move no answer by more than paid for."""
-    told = {
+    """Given the same answers so far, neighbours are asked the same, and move no answer by more than was paid for."""
+    told: dict[str, Any] = {
         "job": {"type": "open", "most": 12},
         "zip": {"type": "integer", "min": 10_000, "max": 99_999, "bins": {"private": 6}},
         "left": {"type": "boolean"},
