@@ -25,7 +25,7 @@ def attributes(facts: Facts) -> Markup:
         keys.append(tag("span", "real", class_="key real"))
     keys.append(tag("span", "synthetic", class_="key made"))
     if facts.bounds:
-        keys.append(tag("span", f"measured, with its noise ({facts.confidence:.0%})", class_="key noise"))
+        keys.append(tag("span", f"measured, with its noise ({facts.sure})", class_="key noise"))
     distances = {} if facts.evaluation is None else {told.name: told for told in facts.evaluation.attributes}
     panels = []
     for name in facts.domain:

@@ -162,7 +162,7 @@ def triangle(
     names
         The attributes.
     below, above
-        Steps of colour, a square of them each; -1 where there is none.
+        Steps of colour, a square of them each; -1 where there is none: a dot.
     told
         What each cell below the diagonal says when it is pointed at.
     """
@@ -174,9 +174,11 @@ def triangle(
     for y in range(count):
         for x in range(count):
             step = int(below[y, x]) if x < y else -1 if above is None or x == y else int(above[y, x])
+            said = told[max(x, y)][min(x, y)]
             if step >= 0:
-                title = tag("title", told[y][x] if x < y else told[x][y])
-                cells.append(tag("path", title, class_=f"h{step}", d=f"M{x} {y}h1v1h-1z"))
+                cells.append(tag("path", tag("title", said), class_=f"h{step}", d=f"M{x} {y}h1v1h-1z"))
+            elif x < y:
+                cells.append(tag("path", tag("title", said), class_="none", d=f"M{x}.5 {y}.5h0"))
     labels: list[Piece] = []
     for i, name in enumerate(names):
         at, short = i * cell + cell / 2, _short(name, 16)

@@ -84,6 +84,11 @@ class Facts:
         return self.schema.domain
 
     @property
+    def sure(self) -> str:
+        """The confidence of bounds, in words."""
+        return f"{100 * self.confidence:.6g} %"
+
+    @property
     def private(self) -> bool:
         """Whether the page may be published: nothing on it was told by the real table, but through noise."""
         compared = self.evaluation is not None or self.real is not None

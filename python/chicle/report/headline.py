@@ -122,22 +122,21 @@ def _worst_card(facts: Facts, evaluation: Evaluation) -> Markup:
 
 
 def _bounds_card(facts: Facts) -> Markup:
-    sure = f"{facts.confidence:.0%} sure"
+    sure = f"{facts.sure} sure"
     singles = [bound.distance for clique, bound in facts.bounds.items() if len(clique) == 1 and bound.supported]
     pairs = [bound.distance for clique, bound in facts.bounds.items() if len(clique) == 2]
     known = [distance for distance in pairs if not math.isnan(distance)]
     if not singles:
         return _card("What is certain", "nothing by itself", "all columns were combined with others", "wide")
-    large = f"attributes within {max(singles):.4f}"
-    if not pairs:
-        return _card("What is certain", large, f"of the truth, each {sure} (total variation distance, 0 to 1)", "wide")
-    if not known:
-        return _card("What is certain", large, f"of the truth, each {sure}; no pair was measured", "wide")
-    said = (
-        f"of the truth, each {sure} (total variation distance, 0 to 1); {len(known):,} of {len(pairs):,} pairs were "
-        f"measured, half of them within {np.median(known):.4f}, all within {max(known):.4f}"
-    )
-    return _card("What is certain", large, said, "wide")
+    said = f"of the truth, half of them within {np.median(singles):.4f} (total variation distance, 0 to 1; each {sure})"
+    if known:
+        said += (
+            f". {len(known):,} of {len(pairs):,} pairs were measured: half of them within {np.median(known):.4f}, "
+            f"all within {max(known):.4f}"
+        )
+    elif pairs:
+        said += ". No pair was measured"
+    return _card("What is certain", f"attributes within {max(singles):.4f}", said, "wide")
 
 
 def _worst_bound_card(facts: Facts) -> Markup | None:
@@ -148,7 +147,9 @@ def _worst_bound_card(facts: Facts) -> Markup | None:
     worst = max((clique for clique in known if len(clique) == size), key=lambda clique: known[clique].distance)
     head = "Least certain pair" if size == 2 else "Least certain attribute"
     buckets = ", in buckets" if known[worst].coarsening else ""
-    return _card(head, _names(worst), f"within {known[worst].distance:.4f} of the truth{buckets}")
+    distance = known[worst].distance
+    said = f"within {distance:.4f} of the truth{buckets}" if distance < 1 else "its noise hides it: nothing is certain"
+    return _card(head, _names(worst), said)
 
 
 def _names(clique: tuple[str, ...]) -> Markup:

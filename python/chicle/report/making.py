@@ -34,7 +34,7 @@ _VERDICT = """\
 Verdict: the share of the way from Independent to the floor that the table came, by the mean distance of pairs. From
 90 % on it is very good, from 70 % good, from 40 % fair, from 10 % weak, else poor."""
 _BOUND = """\
-Bound: the synthetic table is at most so far from the truth, with probability {:.0%} over the noise; told by the release
+Bound: the synthetic table is at most so far from the truth, with probability {} over the noise; told by the release
 alone. Each holds by itself, not all of them together. In buckets: the bound is on the counts
 of the groups of values that were measured, not on how a group is spread over its values. Where no measurement holds
 both attributes of a pair, nothing is claimed."""
@@ -115,7 +115,7 @@ def reading(facts: Facts) -> Markup:
     if facts.evaluation is not None:
         items += [_FLOOR, _INDEPENDENT, _VERDICT]
     if facts.bounds:
-        items.append(_BOUND.format(facts.confidence))
+        items.append(_BOUND.format(facts.sure))
     return tag("section", tag("h2", "How to read this"), tag("ul", [tag("li", item) for item in items]), id="reading")
 
 

@@ -66,21 +66,20 @@ def compared_pairs(facts: Facts, evaluation: Evaluation) -> Markup | None:
 
 
 def bounded_pairs(facts: Facts, release: Release) -> Markup | None:
-    """Return a map of the bounds of all pairs, and the least certain drawn: measured, synthetic, difference."""
+    """Return a map of the bounds of all pairs, and drawings of those that the table fits worst."""
     pairs = {clique: bound for clique, bound in facts.bounds.items() if len(clique) == 2}
     if not pairs:
         return None
     distances: dict[Clique, float] = {pair: bound.distance for pair, bound in pairs.items()}
     names = _shown(facts, distances)
     told: dict[Clique, str] = {pair: _said(bound) for pair, bound in pairs.items()}
-    sure = f"{facts.confidence:.0%}"
-    head = f"At most so far from the truth, each {sure} sure; empty where no measurement tells of a pair"
+    head = f"At most so far from the truth, each {facts.sure} sure; a dot where no measurement tells of a pair"
     parts: list[Piece] = [_notice(facts, names), _map(head, names, distances, told)]
-    known = sorted((pair for pair in pairs if pairs[pair].supported), key=lambda pair: -distances[pair])[:_DRAWN]
+    known = sorted((pair for pair in pairs if pairs[pair].supported), key=lambda pair: _misfit(pairs[pair]))[-_DRAWN:]
     if known:
-        parts.append(tag("h3", "The least certain of the measured pairs"))
+        parts.append(tag("h3", "The measured pairs that the synthetic table fits worst, by their noise"))
         parts.append(
-            tag("div", [_measured(facts, release, pairs[pair], told[pair]) for pair in known], class_="triptychs")
+            tag("div", [_measured(facts, release, pairs[pair], told[pair]) for pair in known[::-1]], class_="triptychs")
         )
     return tag("section", tag("h2", "Pairs of attributes"), parts, id="pairs")
 
@@ -222,6 +221,11 @@ def _grouped(records: Records, axes: Sequence[Axis]) -> Floats:
     first, second = (axis.into[records[axis.name]] for axis in axes)
     shape = (len(axes[0]), len(axes[1]))
     return np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+
+
+def _misfit(bound: ErrorBound) -> float:
+    """Return how far the table is from what was measured, in units of the noise."""
+    return bound.table_error / bound.estimate_error
 
 
 def _said(bound: ErrorBound) -> str:
