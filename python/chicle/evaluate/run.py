@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import comb
+from operator import itemgetter
 from os import PathLike
+from statistics import fmean
 from typing import Any
 
 from chicle._checks import integer, threads_or_all
@@ -169,20 +171,19 @@ def _association(pairs: Iterable[Clique], found: Associations) -> Association:
 
 def _attributes(errors: Mapping[int, CliqueErrors]) -> tuple[AttributeErrors, ...]:
     one_ways, pairs = errors[1], errors.get(2)
-    told = []
-    for i, (name,) in enumerate(one_ways.cliques):
-        mine = [] if pairs is None else [j for j, pair in enumerate(pairs.cliques) if name in pair]
-        worst = max(mine, key=lambda j: pairs.tvd[j]) if mine and pairs is not None else None
-        told.append(
-            AttributeErrors(
-                name=name,
-                tvd=float(one_ways.tvd[i]),
-                floor=float(one_ways.floor[i]),
-                independent=float(one_ways.independent[i]),
-                pairs_tvd=float(pairs.tvd[mine].mean()) if mine and pairs is not None else None,
-                worst_with=None
-                if worst is None or pairs is None
-                else next(other for other in pairs.cliques[worst] if other != name),
-            )
+    inside: dict[str, list[tuple[float, str]]] = {name: [] for (name,) in one_ways.cliques}
+    if pairs is not None:
+        for (a, b), tvd in zip(pairs.cliques, pairs.tvd.tolist(), strict=True):
+            inside[a].append((tvd, b))
+            inside[b].append((tvd, a))
+    return tuple(
+        AttributeErrors(
+            name=name,
+            tvd=float(one_ways.tvd[i]),
+            floor=float(one_ways.floor[i]),
+            independent=float(one_ways.independent[i]),
+            pairs_tvd=fmean(tvd for tvd, _ in inside[name]) if inside[name] else None,
+            worst_with=max(inside[name], key=itemgetter(0))[1] if inside[name] else None,
         )
-    return tuple(told)
+        for i, (name,) in enumerate(one_ways.cliques)
+    )
