@@ -129,7 +129,8 @@ def test_tables_of_any_kind(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "t.csv", index=False)
     tvd = chicle.evaluate(frame, frame.iloc[:2], schema).errors[1].tvd
     assert tvd[1] == pytest.approx(0.25)
-    for real in (schema.encode(frame), tmp_path / "t.csv", str(tmp_path / "t.csv")):
+    batches = [frame.iloc[:3], frame.iloc[3:]]
+    for real in (schema.encode(frame), tmp_path / "t.csv", str(tmp_path / "*.csv"), batches):
         np.testing.assert_array_equal(chicle.evaluate(real, frame.iloc[:2], tmp_path / "s.yaml").errors[1].tvd, tvd)
 
 

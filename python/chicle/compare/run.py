@@ -21,7 +21,7 @@ from chicle.compare.contenders import contender
 from chicle.compare.job import Job
 from chicle.errors import ParameterError
 from chicle.evaluate.rows import row_hashes
-from chicle.evaluate.tables import read_both, schema_of
+from chicle.evaluate.tables import read_one, schema_of
 from chicle.privacy.budget import Budget, positive
 from chicle.records import Records
 from chicle.schema import Schema
@@ -91,7 +91,7 @@ def compare(
         for name, epsilon, seed in product(names, budgets, range(integer("seeds", seeds, 1)))
     ]
     threads = threads_or_all(threads)
-    records, _ = read_both(real, real, declared)
+    records = read_one("real", real, declared)
     digest = _digest(records, declared, options)
     found = _begin(output, digest)
     for i, run in enumerate(runs):

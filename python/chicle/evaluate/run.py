@@ -56,7 +56,8 @@ def evaluate(
     Parameters
     ----------
     real, synthetic
-        The two tables: `Records`, pandas, polars or pyarrow tables, or paths of files.
+        The two tables, each as a mechanism would take it: `Records`, a pandas, polars or pyarrow table, the path of a
+        file, a pattern of several, or batches. Their codes, mostly one byte for each value, are kept in memory.
     schema
         What their columns are, or the file that says so; by default that of the release, or of the records.
     release

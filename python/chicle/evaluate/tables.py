@@ -11,7 +11,6 @@ from chicle.mechanisms.base import as_schema
 from chicle.records import Records
 from chicle.release import Release
 from chicle.schema import Schema
-from chicle.table_files import read_table
 
 __all__ = ["read_both", "read_one", "schema_of"]
 
@@ -48,7 +47,8 @@ def read_both(real: Any, synthetic: Any, schema: Schema) -> tuple[Records, Recor
     Parameters
     ----------
     real, synthetic
-        Records, a pandas, polars or pyarrow table, or the path of a file of one.
+        Whatever a mechanism can be fitted to: records, frames, paths of files, patterns, batches. Files and batches are
+        read in turn, so that only their codes, mostly one byte for each value, need fit into memory.
     schema
         What their columns are. Where it names a person column, only the rows that a fit would keep are compared.
     """
@@ -57,8 +57,6 @@ def read_both(real: Any, synthetic: Any, schema: Schema) -> tuple[Records, Recor
 
 def read_one(which: str, source: Any, schema: Schema) -> Records:  # noqa: ANN401
     """Return one table as records over the schema's domain; errors say which it is."""
-    if isinstance(source, (str, os.PathLike)):
-        source = read_table(Path(source), schema)
     try:
         # Rows a person may have matter to the budget, not here.
         fits = isinstance(source, Records) and source.domain == schema.domain
