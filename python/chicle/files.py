@@ -116,16 +116,24 @@ def write_declaration(
 
 def _yaml(declaration: Mapping[str, Any], header: str | None, comments: Mapping[str, str]) -> str:
     lines = [] if header is None else _commented(header, "")
-    lines += [_dump({key: value}, flow=False) for key, value in declaration.items() if key != "columns"]
-    lines.append("columns:\n")
-    for name, column in declaration["columns"].items():
-        if name in comments:
-            lines += _commented(comments[name], "  ")
-        key = _dump({name: 0}, flow=False)[: -len(": 0\n")]
-        # A very long name is no simple key.
-        lines.append(f"  {key}\n  : " if key.startswith("? ") else f"  {key}: ")
-        lines.append(_dump(column, flow=True))
+    for key, value in declaration.items():
+        if isinstance(value, Mapping):
+            lines.append(f"{key}:\n")
+            for name, item in value.items():
+                if key == "columns" and name in comments:
+                    lines += _commented(comments[name], "  ")
+                lines += _line(name, item)
+        elif isinstance(value, list):
+            lines += [f"{key}:\n", *(f"  - {_dump(item, flow=True)}" for item in value)]
+        else:
+            lines.append(_dump({key: value}, flow=False))
     return "".join(lines)
+
+
+def _line(name: str, item: object) -> list[str]:
+    key = _dump({name: 0}, flow=False)[: -len(": 0\n")]
+    # A very long name is no simple key.
+    return [f"  {key}\n  : " if key.startswith("? ") else f"  {key}: ", _dump(item, flow=True)]
 
 
 def _dump(data: object, *, flow: bool) -> str:

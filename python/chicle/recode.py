@@ -8,7 +8,7 @@ the joint work. Cost: a look-up for each record and column that changes.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, cast
 
@@ -183,12 +183,41 @@ class Recoding:
                 codes[column] = part[records[name]]
         if self.groups:
             domain = Domain({name: self.original[name] for name in self.groups})
-            told = {one.clique[0]: one for one in fine}
+            told = {one.clique[0]: _steadied(one, self.groups[one.clique[0]]) for one in fine}
             even = {name: Measurement((name,), np.ones(size), 1.0) for name, size in domain.items()}
             split = grouped(list({**even, **told}.values()), domain, self.groups)
             drawn = split.decode(Records({name: codes[name] for name in domain}, split.domain), seed)
             codes.update({name: drawn[name] for name in domain})
         return Records(codes, self.original)
+
+    def over_columns(self, measurement: Measurement) -> Measurement | None:
+        """Return a measurement of attributes as one of columns, in buckets where these are coarse.
+
+        Combinations that have no code are cells of 0. Buckets of combined columns are not buckets of each, so that a
+        measurement in them tells nothing of columns: None.
+        """
+        values = measurement.values
+        clique: list[str] = []
+        coarsening: dict[str, npt.ArrayLike] = {}
+        for name in measurement.clique:
+            if name in self.combined:
+                if name in measurement.coarsening:
+                    return None
+                one = self.combined[name]
+                moved = np.moveaxis(values, len(clique), 0)
+                spread = np.zeros((prod(one.shape), *moved.shape[1:]), dtype=values.dtype)
+                spread[one.cells] = moved
+                axes = range(len(clique), len(clique) + len(one.shape))
+                values = np.moveaxis(spread.reshape(*one.shape, *moved.shape[1:]), range(len(one.shape)), axes)
+            for column in self.attributes[name]:
+                clique.append(column)
+                buckets = measurement.coarsening.get(column)
+                if column in self.groups:
+                    groups = self.groups[column]
+                    coarsening[column] = groups if buckets is None else np.asarray(buckets)[groups]
+                elif buckets is not None:
+                    coarsening[column] = buckets
+        return replace(measurement, clique=tuple(clique), values=values, coarsening=coarsening)
 
     def _size(self, name: str) -> int:
         if name in self.combined:
@@ -330,6 +359,20 @@ def _one(name: str, column: Column, told: object) -> int:
     if len(chosen) != 1:
         raise SchemaError(f"column {name!r}: others names one value or bin, not {told!r}")
     return int(chosen[0])
+
+
+def _steadied(one_way: Measurement, groups: npt.NDArray[np.int64]) -> Measurement:
+    """Return a fine 1-way drawn towards an even spread inside each group, as far as noise explains its unevenness.
+
+    The positive-part rule of James and Stein: of four and more codes, it is closer to the truth in mean squares.
+    """
+    values = one_way.values.astype(np.float64)
+    sizes = np.bincount(groups)
+    means = np.bincount(groups, weights=values) / sizes
+    uneven = np.bincount(groups, weights=(values - means[groups]) ** 2)
+    noise = np.maximum(sizes - 3, 0) * one_way.sigma**2
+    kept = np.where(noise > 0, np.maximum(1 - noise / np.maximum(uneven, noise), 0), 1.0)
+    return replace(one_way, values=means[groups] + kept[groups] * (values - means[groups]))
 
 
 def _groups(name: str, column: Column) -> npt.NDArray[np.int64]:

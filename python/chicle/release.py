@@ -236,6 +236,11 @@ class Release:
         restore, decode = (np.random.default_rng(None if seed is None else [seed, use]) for use in (_RESTORE, _DECODE))
         return self.schema.decode(self.schema.restore(records, self.fine, restore), self.form, rng=decode)
 
+    @property
+    def of_columns(self) -> list[Measurement]:
+        """The measurements as they tell of columns, fine 1-ways among them; but for combined columns in buckets."""
+        return [*self.schema.over_columns(self.measurements), *self.fine]
+
     def error_bounds(
         self,
         cliques: Iterable[Iterable[str]] | None = None,
@@ -246,8 +251,7 @@ class Release:
     ) -> list[ErrorBound]:
         """Return how far marginals may be off at most, told by the release alone: free, and safe to publish.
 
-        `chicle.bounds` says what is claimed and what is not: nothing of cliques that no measurement holds. Coarse
-        columns are bounded in their groups, combined ones under their name.
+        `chicle.bounds` says what is claimed and what is not: nothing of cliques that no measurement holds.
 
         Parameters
         ----------
@@ -268,9 +272,9 @@ class Release:
         >>> 0 < bound.estimate_error <= bound.table_error, bound.distance < 0.1
         (True, True)
         """
-        records = None if synthetic is None else self.schema.recode(self.schema.of_synthetic().encode(synthetic))
+        records = None if synthetic is None else self.schema.of_synthetic().encode(synthetic)
         return error_bounds(
-            self.measurements, self.schema.model.domain, cliques, confidence, synthetic=records, threads=threads
+            self.of_columns, self.schema.domain, cliques, confidence, synthetic=records, threads=threads
         )
 
     def save(self, path: str | Path) -> None:

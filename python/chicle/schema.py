@@ -445,6 +445,20 @@ class Schema:
         """Return measurements over `model`, 0 in cells that constraints leave to no row."""
         return without_zeros(measurements, self._constraints, self._recoding)
 
+    def over_columns(self, measurements: Iterable[Measurement]) -> list[Measurement]:
+        """Return measurements over `model` as measurements over the columns, those that can be.
+
+        Examples
+        --------
+        >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 3, "coarse": 2}, "left": 2, "right": 2},
+        ...     combine={"sides": ["left", "right"]})
+        >>> (seen,) = schema.over_columns([Measurement(("age", "sides"), np.ones((2, 4)), 1.0)])
+        >>> seen.clique, seen.values.shape, seen.coarsening["age"].tolist()
+        (('age', 'left', 'right'), (2, 2, 2), [0, 0, 1, 1])
+        """
+        seen = [self._recoding.over_columns(one) for one in measurements]
+        return [one for one in seen if one is not None]
+
     def check(self, source: Any) -> Check:  # noqa: ANN401
         """Return what of a table does not fit this schema, by column and rule, without any value of it.
 

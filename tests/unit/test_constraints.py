@@ -1,6 +1,7 @@
 """Coarse columns, combined columns and constraints: what declarations mean, and that no row made ever violates them."""
 
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -370,6 +371,29 @@ def test_zeros_are_where_no_allowed_row_can_be(drawn: Any, seed: int, data: st.D
     np.testing.assert_array_equal(kept.values, measured.values)
 
 
+@given(joint(), st.integers(0, 2**32), st.data())
+def test_tables_of_attributes_tell_of_columns(drawn: Any, seed: int, data: st.DataObject) -> None:
+    schema, _, _ = drawn
+    restored = schema.restore(random_records(schema.model.domain, 50, seed), (), np.random.default_rng(seed))
+    seen = schema.recode(restored)
+    clique = tuple(data.draw(st.permutations(list(seen.domain)))[:2])
+    coarsening = {
+        name: np.array([data.draw(st.integers(0, 1)) for _ in range(seen.domain[name])])
+        for name in clique
+        if name in schema.domain and seen.domain[name] < 9 and data.draw(st.booleans())
+    }
+    if (
+        seen.domain.cells(clique) > 10**5
+        or prod(schema.domain[n] for a in clique for n in schema._recoding.attributes[a]) > 10**6
+    ):
+        return
+    ledger = chicle.Ledger(chicle.Budget(rho=1e12))
+    (told,) = chicle.measure(seen, [clique], 1e-3, ledger, coarsening=[coarsening])
+    (column,) = schema.over_columns([told])
+    (naive,) = chicle.measure(restored, [column.clique], 1e-3, ledger, coarsening=[column.coarsening])
+    np.testing.assert_array_equal(column.values, naive.values)
+
+
 def test_rows_of_others_are_counted_as_told() -> None:
     told = {"columns": ["marital", "smoker"], "combinations": [["never", False], ["married", [False, True]]]}
     columns: dict[str, Any] = {"marital": MARITAL, "smoker": {"type": "boolean"}, "age": AGE}
@@ -429,11 +453,25 @@ def test_fine_values_follow_the_fine_1_way() -> None:
     fine[[3, 4, 20, 50]] = [30, 10, 5, 15]
     fine[60] = -8
     groups = Records({"age": np.repeat([0, 1], 4_000), "x": np.zeros(8_000, int)}, schema.model.domain)
-    made = schema.restore(groups, [Measurement(("age",), fine, 1.0)], np.random.default_rng(0))
+    made = schema.restore(groups, [Measurement(("age",), fine, 0.01)], np.random.default_rng(0))
     counts = np.bincount(made["age"], minlength=100)
     assert counts[3] + counts[4] == counts[20] + counts[50] == 4_000
     assert abs(counts[3] - 3_000) <= 5
     assert abs(counts[50] / 4_000 - 0.9) < 0.2
+
+
+def test_fine_values_are_even_where_all_is_noise() -> None:
+    schema = Schema({"age": {**AGE, "coarse": 2}, "x": {"type": "boolean"}})
+    rng = np.random.default_rng(0)
+    truth = np.repeat([20.0, 0.0], 50)
+    truth[60] = 1_000
+    fine = Measurement(("age",), truth + rng.normal(0, 30, 100), 30.0)
+    groups = Records({"age": np.repeat([0, 1], 50_000), "x": np.zeros(100_000, int)}, schema.model.domain)
+    made = schema.restore(groups, [fine], np.random.default_rng(0))
+    shares = np.bincount(made["age"], minlength=100) / 50_000
+    noisy = np.maximum(fine.values[:50], 0) / np.maximum(fine.values[:50], 0).sum()
+    assert np.abs(shares[:50] - 0.02).sum() < 0.5 * np.abs(noisy - 0.02).sum()
+    assert shares[60] > 0.8, "what stands out stays"
 
 
 def test_a_bin_without_values_of_the_type_is_refused() -> None:
