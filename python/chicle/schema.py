@@ -30,7 +30,7 @@ from chicle.frames import Form, arrow_columns
 from chicle.measure import Measurement
 from chicle.recode import Recoding, combined_from
 from chicle.records import Codes, Records, Rows, code_dtype
-from chicle.repair import connected, repair, swap
+from chicle.repair import connected, repair
 from chicle.sources.source import Source
 from chicle.zeros import without_zeros
 
@@ -437,9 +437,7 @@ class Schema:
         """
         if self._recoding.changes:
             records = self._recoding.decode(records, fine, int(rng.integers(2**63)))
-        if not self._parts:
-            return records
-        return repair(swap(records, self._recoding.groups, self._parts, rng), self._parts, rng)
+        return repair(records, self._parts, rng, self._recoding.groups) if self._parts else records
 
     def without_zeros(self, measurements: Iterable[Measurement]) -> tuple[Measurement, ...]:
         """Return measurements over `model`, 0 in cells that constraints leave to no row."""
