@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from chicle._checks import integer
@@ -218,11 +217,6 @@ class Schema:
     def coarse(self) -> tuple[str, ...]:
         """The columns that are coarse in the joint work; a fine 1-way of each is released beside it."""
         return tuple(self._recoding.groups)
-
-    @property
-    def groups(self) -> Mapping[str, npt.NDArray[np.int64]]:
-        """The group of each code of the columns that are coarse in the joint work."""
-        return MappingProxyType(dict(self._recoding.groups))
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:

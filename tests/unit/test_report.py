@@ -16,7 +16,6 @@ import chicle
 from chicle import Ledger, Records, Schema
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import TestNoise
-from chicle.report.facts import own_bounds
 from chicle.report.headline import verdict
 from chicle.report.html import cut, tag, text
 
@@ -313,7 +312,8 @@ def test_coarse_and_combined_columns(tmp_path: Path, both: bool) -> None:
     written(tmp_path / "b.html", release=release, real=frame)
     if both:
         assert "100 values in order" in page.seen
-        bounds = own_bounds(release, schema.encode(release.sample(seed=0)), 0.95, None)
+        bounds = {bound.clique: bound for bound in release.error_bounds(synthetic=release.sample(seed=0))}
         assert not bounds["age",].coarsening
         assert bounds["age", "z"].coarsening["age"].max() == 4
-        assert ("left",) not in bounds
+        assert bounds["left",].supported, "combined columns are told by their table"
+        assert bounds["left", "right"].distance < 1

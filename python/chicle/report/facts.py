@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from chicle.bounds import ErrorBound, error_bounds
+from chicle.bounds import ErrorBound
 from chicle.domain import Clique, Domain
 from chicle.evaluate.result import Evaluation
 from chicle.marginals import count
@@ -18,32 +18,9 @@ from chicle.release import Release
 from chicle.report.axes import Labels
 from chicle.schema import Schema
 
-__all__ = ["Facts", "own_bounds"]
+__all__ = ["Facts"]
 
 Counts = npt.NDArray[np.int64]
-
-
-def own_bounds(
-    release: Release, synthetic: Records, confidence: float, threads: int | None
-) -> dict[Clique, ErrorBound]:
-    """Return bounds of every column and every pair, in the columns' own values.
-
-    Of a column that is coarse in the joint work the fine 1-way tells more than its groups; in pairs its groups are
-    buckets. Columns that were combined are bounded under the combined name only, which is none of the table's.
-    """
-    schema, bounds = release.schema, {}
-    for bound in release.error_bounds(confidence=confidence, synthetic=synthetic, threads=threads):
-        if all(name in schema.domain for name in bound.clique):
-            maps = dict(bound.coarsening)
-            for name in set(bound.clique) & set(schema.coarse):
-                groups = schema.groups[name].astype(np.uint32)
-                maps[name] = maps[name][groups] if name in maps else groups
-            bounds[bound.clique] = replace(bound, coarsening=maps)
-    if release.fine:
-        fine = [(name,) for name in schema.coarse]
-        known = error_bounds(release.fine, schema.domain, fine, confidence, synthetic=synthetic, threads=threads)
-        bounds.update({bound.clique: bound for bound in known})
-    return bounds
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,7 @@ def scores(evaluation: Evaluation) -> Markup:
 
 def measured(facts: Facts, release: Release) -> Markup | None:
     """Return the measured sets of two and more attributes, and how the synthetic table fits them."""
-    sets = [measurement for measurement in release.of_columns if len(measurement.clique) > 1]
+    sets = [measurement for measurement in release.measurements if len(measurement.clique) > 1]
     if not sets:
         return None
     rows, total = [], max(release.total, 1)

@@ -13,7 +13,7 @@ from chicle.errors import ArtefactError, ParameterError
 from chicle.evaluate import Evaluation, evaluate
 from chicle.evaluate.tables import read_one, schema_of
 from chicle.release import Release
-from chicle.report.facts import Facts, own_bounds
+from chicle.report.facts import Facts
 from chicle.report.page import page
 from chicle.schema import Schema
 
@@ -88,13 +88,13 @@ def report(
         evaluation = evaluate(truth, made, declared, release=release, seed=seed, threads=threads)
     if evaluation is not None and evaluation.domain != declared.domain:
         raise ParameterError("the evaluation is of a table of other attributes; give that of this table, or real=")
-    bounds = {} if release is None else own_bounds(release, made, confidence, threads)
+    bounds = [] if release is None else release.error_bounds(confidence=confidence, synthetic=made, threads=threads)
     facts = Facts(
         schema=declared,
         synthetic=made,
         drawn=drawn,
         release=release,
-        bounds=bounds,
+        bounds={bound.clique: bound for bound in bounds},
         evaluation=evaluation,
         real=truth,
         confidence=confidence,
