@@ -81,7 +81,8 @@ def _rows(axis: Axis, series: Series) -> Markup:
         )
         drawn.append(tag("path", class_="noise", d=whiskers))
     height = rows * _ROW
-    picture = tag("svg", drawn, viewBox=f"-5 0 {_WIDTH + 10} {height}", width=_WIDTH + 10, height=height, role="img")
+    size = {"viewBox": f"-5 0 {_WIDTH + 10} {height}", "width": _WIDTH + 10, "height": height}
+    picture = tag("svg", drawn, **size, **_image(axis.name))
     rest = tag("p", f"{axis.labels[-1]}: {series.told(rows)}", class_="rest") if axis.rest else None
     scale = tag("span", f"{series.top:.1%}", class_="top")
     return tag("div", tag("ul", names[:rows]), picture, scale, rest, class_="rows")
@@ -109,7 +110,8 @@ def _steps(axis: Axis, series: Series) -> Markup:
     )
     drawn.append(tag("path", class_="line", d=line))
     drawn.append(tag("path", class_="axis", d=f"M0 {_HEIGHT}h{2 * _WIDTH}"))
-    picture = tag("svg", drawn, viewBox=f"0 -2 {2 * _WIDTH} {_HEIGHT + 4}", preserveAspectRatio="none", role="img")
+    box = f"0 -2 {2 * _WIDTH} {_HEIGHT + 4}"
+    picture = tag("svg", drawn, viewBox=box, preserveAspectRatio="none", **_image(axis.name))
     ends = [axis.ends[0], axis.labels[len(axis) // 2], axis.ends[1]]
     names = [tag("bdi", cut(label, 40), title=label) for label in ends]
     return tag("div", tag("span", f"{series.top:.1%}", class_="top"), picture, tag("p", names), class_="steps")
@@ -127,7 +129,7 @@ def differing(values: Floats, top: float) -> npt.NDArray[np.int64]:
     return np.rint(np.clip(values / (top or 1), -1, 1) * (STEPS // 2)).astype(np.int64)
 
 
-def grid(steps: npt.NDArray[np.int64], kind: str, size: int = 150) -> Markup:
+def grid(steps: npt.NDArray[np.int64], kind: str, name: str) -> Markup:
     """Draw a table as coloured cells: `kind` h for rising steps, d for differing ones."""
     rows, columns = steps.shape
     paths = []
@@ -143,9 +145,9 @@ def grid(steps: npt.NDArray[np.int64], kind: str, size: int = 150) -> Markup:
         class_="grid",
         viewBox=f"0 0 {columns} {rows}",
         preserveAspectRatio="none",
-        width=size,
-        height=size,
-        role="img",
+        width=150,
+        height=150,
+        **_image(name),
     )
 
 
@@ -187,7 +189,8 @@ def triangle(
         labels.append(tag("text", tag("title", cut(name, 300)), short, transform=turn, class_="column"))
     side = margin + count * cell + 1
     body = tag("g", cells, transform=f"translate({margin} {margin}) scale({cell})")
-    return tag("svg", body, labels, class_="triangle", viewBox=f"0 0 {side} {side}", width=side, role="img")
+    box = f"0 0 {side} {side}"
+    return tag("svg", body, labels, class_="triangle", viewBox=box, width=side, **_image("a cell for each pair"))
 
 
 def scale(value: float, floor: float | None, independent: float | None, words: Sequence[str]) -> Markup:
@@ -200,7 +203,12 @@ def scale(value: float, floor: float | None, independent: float | None, words: S
             drawn.append(tag("path", class_=kind, d=f"M{_n(at * unit)} 10v24"))
     drawn.append(tag("path", class_="made", d=f"M{_n(value * unit)} 22h0"))
     drawn.append(tag("text", "0", x=0, y=42))
-    return tag("svg", tag("title", "; ".join(words)), drawn, class_="scale", viewBox="-8 0 416 44", role="img")
+    return tag("svg", tag("title", "; ".join(words)), drawn, class_="scale", viewBox="-8 0 416 44", **_image(words[0]))
+
+
+def _image(name: str) -> dict[str, str]:
+    """Return what tells those who do not see it what a drawing is of; its numbers stand in titles and beside it."""
+    return {"role": "img", "aria_label": cut(name, 80)}
 
 
 def _n(number: float) -> str:

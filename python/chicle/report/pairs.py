@@ -184,8 +184,10 @@ def _triptych(
     top = float(max(first[1][named].max(initial=0), second[named].max(initial=0)))
     most, words = scale(off[named])
     shown = (first, ("synthetic", second))
-    pictures = [tag("div", charts.grid(charts.rising(table, top), "h"), tag("span", name)) for name, table in shown]
-    pictures.append(tag("div", charts.grid(charts.differing(off, most), "d"), tag("span", "difference")))
+    pictures = [
+        tag("div", charts.grid(charts.rising(table, top), "h", name), tag("span", name)) for name, table in shown
+    ]
+    pictures.append(tag("div", charts.grid(charts.differing(off, most), "d", "difference"), tag("span", "difference")))
     names = tag("b", tag("bdi", cut(rows.name, 40)), " × ", tag("bdi", cut(columns.name, 40)))
     ends = [_ends("down", rows), _ends("across", columns)]
     notes = f"strongest colour: {top:.2%} of the rows; difference from {words}"
