@@ -74,8 +74,8 @@ class Labels:
     def axis(self, name: str, weights: npt.NDArray[Any], most: int, buckets: npt.NDArray[Any] | None = None) -> Axis:
         """Return an axis of at most so many groups.
 
-        Neighbours of an ordered attribute are merged; of another the heaviest values are kept, and the rest is one
-        group. Missing stays by itself.
+        Neighbours of an ordered attribute are merged, missing apart; of another the heaviest values are kept, and the
+        rest is one group.
 
         Parameters
         ----------

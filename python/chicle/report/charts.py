@@ -90,25 +90,23 @@ def _rows(axis: Axis, series: Series) -> Markup:
 
 def _steps(axis: Axis, series: Series) -> Markup:
     wide, unit = 2 * _WIDTH / len(axis), _HEIGHT / series.top
+
+    def stairs(shares: Floats) -> str:
+        return "".join(f"V{_n(_HEIGHT - share * unit)}H{_n((i + 1) * wide)}" for i, share in enumerate(shares))
+
     drawn: list[Piece] = []
     if series.real is not None:
-        bars = "".join(
-            f"M{_n(i * wide)} {_HEIGHT}v{_n(-share * unit)}h{_n(wide)}V{_HEIGHT}z"
-            for i, share in enumerate(series.real)
-        )
-        drawn.append(tag("path", class_="real", d=bars))
+        drawn.append(tag("path", class_="real", d=f"M0 {_HEIGHT}{stairs(series.real)}V{_HEIGHT}z"))
     if series.band is not None:
         low, high = series.band
         boxes = "".join(
-            f"M{_n(i * wide)} {_n(_HEIGHT - b * unit)}h{_n(wide)}V{_n(_HEIGHT - a * unit)}h{_n(-wide)}z"
+            f"M{_n(i * wide)} {_n(_HEIGHT - b * unit)}H{_n((i + 1) * wide)}V{_n(_HEIGHT - a * unit)}H{_n(i * wide)}z"
             for i, (a, b) in enumerate(zip(low, high, strict=True))
         )
         drawn.append(tag("path", class_="band", d=boxes))
-    line = "".join(
-        f"{'M' if i == 0 else 'L'}{_n(i * wide)} {_n(_HEIGHT - share * unit)}h{_n(wide)}"
-        for i, share in enumerate(series.synthetic)
+    drawn.append(
+        tag("path", class_="line", d=f"M0 {_n(_HEIGHT - series.synthetic[0] * unit)}{stairs(series.synthetic)}")
     )
-    drawn.append(tag("path", class_="line", d=line))
     drawn.append(tag("path", class_="axis", d=f"M0 {_HEIGHT}h{2 * _WIDTH}"))
     box = f"0 -2 {2 * _WIDTH} {_HEIGHT + 4}"
     picture = tag("svg", drawn, viewBox=box, preserveAspectRatio="none", **_image(axis.name))
