@@ -395,6 +395,44 @@ def test_batches_add_up() -> None:
     assert len(found[0].columns["job"].labels or ()) > 10
 
 
+def test_batches_that_come_once_cost_nothing() -> None:
+    ledger = Ledger(Budget(epsilon=1, delta=1e-9, discovery=1e-10))
+    frame = table_of()
+    synth = chicle.Independent(epsilon=1, delta=1e-9)
+    with pytest.raises(SchemaError, match="column 'job' is yet to be discovered, which takes a reading"):
+        synth.fit((part for part in (frame, frame)), SCHEMA, ledger=ledger)
+    assert ledger.events == ()
+    parts = [frame.iloc[:1_500], frame.iloc[1_500:]]
+    for source in (parts, lambda: iter(parts)):
+        release = synth.fit(source, SCHEMA).release_
+        assert len(release.schema.columns["job"].labels or ()) > 3
+        assert abs(release.total - 4_000) < 300
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_are_discovered_as_frames_are(ending: str, tmp_path: Path) -> None:
+    frame = table_of().assign(zip=lambda t: t["zip"].astype("Int64"), who=np.arange(4_000) % 3_000)
+    frame.loc[:50, "zip"] = None
+    for i in range(2):
+        part = frame.iloc[2_000 * i : 2_000 * (i + 1)]
+        path = tmp_path / f"part-{i}.{ending}"
+        if ending == "csv":
+            part.to_csv(path, index=False)
+        else:
+            part.to_parquet(path)
+    told: dict[str, Any] = {
+        "job": {"type": "open"},
+        "zip": {"type": "integer", "min": 0, "max": 99_999, "bins": "private", "missing": True},
+        "left": {"type": "boolean"},
+    }
+    schema = Schema(told, person="who")
+    found = []
+    for source in (frame, str(tmp_path / f"part-*.{ending}")):
+        ledger = Ledger(Budget(epsilon=1, delta=1e-9, discovery=1e-10), noise=TestNoise(1))
+        found.append(chicle.Independent(epsilon=1, delta=1e-9).fit(source, schema, ledger=ledger).release_.schema)
+    assert found[0] == found[1], "the first row of each person is counted, across files too"
+
+
 def test_memory_is_that_of_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are merged on the way, in any number, none at all among them."""
     module = sys.modules["chicle.discover.resolve"]

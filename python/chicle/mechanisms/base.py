@@ -146,18 +146,10 @@ class Mechanism(ABC):
             )
         opened = source if isinstance(source, Source) else Source(source, declared, threads=self.threads)
         declared.check_form(opened.form)
-        rho = budget.rho
-        notes: list[str] = []
-        if declared.undiscovered:
-            if opened.coded:
-                raise SchemaError(f"column {declared.undiscovered[0]!r} is yet to be discovered, but records are coded")
-            declared.check_rows(opened)
-            spent = ledger.spent
-            bought = purchases(declared, budget, self._discovery())
-            declared, notes = resolve(declared, opened.batches(declared.needed()), bought, ledger)
-            rho -= ledger.spent - spent
+        spent = ledger.spent
+        declared, notes = self._discover(opened, declared, budget, ledger)
         rows = opened.countable(declared)
-        fine, rest = self._measure_fine(rows, declared, rho, ledger)
+        fine, rest = self._measure_fine(rows, declared, budget.rho - (ledger.spent - spent), ledger)
         release = self._fit(declared.recode(rows), declared.model, rest, ledger)
         told = (*notes, *release.notes, declared.promise(opened))
         release = replace(release, schema=declared, fine=fine, form=opened.form, notes=told)
@@ -192,6 +184,22 @@ class Mechanism(ABC):
         cliques = [(step.of,) for step in steps]
         fine = measure(records, cliques, sigmas, ledger, purpose="fine 1-way", threads=self.threads)
         return tuple(fine), rho - math.fsum(step.rho for step in steps)
+
+    def _discover(
+        self, source: Source, schema: Schema, budget: Budget, ledger: Ledger
+    ) -> tuple[Schema, tuple[str, ...]]:
+        """Buy what a schema leaves to be discovered; return the schema in full, and what to say of it."""
+        if not schema.undiscovered:
+            return schema, ()
+        first = f"column {schema.undiscovered[0]!r} is yet to be discovered"
+        if source.coded:
+            raise SchemaError(f"{first}, but records are coded; give the table itself")
+        if source.once:
+            raise SchemaError(f"{first}, which takes a reading of its own; give a function that opens the batches")
+        schema.check_rows(source)
+        bought = purchases(schema, budget, self._discovery())
+        found, notes = resolve(schema, source.batches(schema.needed()), bought, ledger)
+        return found, tuple(notes)
 
     def _discovery(self) -> Discovery:
         if self.discovery is None:

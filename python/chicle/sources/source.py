@@ -100,6 +100,11 @@ class Source:
         """Whether it was given as codes already, which do not tell whose rows they are."""
         return self._records is not None
 
+    @property
+    def once(self) -> bool:
+        """Whether it can be read once only."""
+        return isinstance(self._reader, Batches) and not self._reader.streams
+
     def batches(self, names: Sequence[str]) -> Iterator[Mapping[str, pa.ChunkedArray]]:
         """Give these columns, batch by batch, without rows above the declared number of a person.
 
