@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from chicle._checks import integer, threads_or_all
 from chicle.discover import Discovery
 from chicle.generate.start import check_seed
-from chicle.mechanisms import Independent, Prism, PrivSyn
+from chicle.mechanisms import BY_NAME
 from chicle.mechanisms.base import Mechanism
 
 __all__ = [
@@ -22,8 +22,6 @@ __all__ = [
     "numbers",
     "subcommands",
 ]
-
-_MECHANISMS: dict[str, type[Mechanism]] = {"prism": Prism, "privsyn": PrivSyn, "independent": Independent}
 
 
 class Parser(argparse.ArgumentParser):
@@ -64,7 +62,7 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
     else:
         parser.add_argument("--epsilon", type=float, required=True, help=what)
     parser.add_argument("--delta", type=float, required=True, help="well below 1 / number of people, such as 1e-9")
-    parser.add_argument("--mechanism", choices=_MECHANISMS, default="prism", help="how; prism by default")
+    parser.add_argument("--mechanism", choices=BY_NAME, default="prism", help="how; prism by default")
     parser.add_argument(
         "--discovery",
         type=float,
@@ -75,7 +73,7 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
 
 def mechanism(arguments: argparse.Namespace, epsilon: float) -> Mechanism:
     """Return the mechanism that was asked for, or refuse a budget that is none."""
-    make = _MECHANISMS[arguments.mechanism]
+    make = BY_NAME[arguments.mechanism]
     threads = threads_or_all(getattr(arguments, "threads", None))
     discovery = None if arguments.discovery is None else Discovery(share=arguments.discovery)
     synth = make(epsilon=epsilon, delta=arguments.delta, discovery=discovery, threads=threads)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from chicle.errors import ParameterError
-from chicle.mechanisms import Independent, Prism, PrivSyn
+from chicle.mechanisms import BY_NAME, PrivSyn
 from chicle.mechanisms.base import Mechanism
 from chicle.records import Records
 from chicle.schema import Schema
@@ -46,10 +46,8 @@ class Contender(Protocol):
 
 
 _OURS: Mapping[str, tuple[Callable[..., Mechanism], Mapping[str, Any]]] = {
-    "prism": (Prism, {}),
-    "privsyn": (PrivSyn, {}),
+    **{name: (made, {}) for name, made in BY_NAME.items()},
     "privsyn-descent": (PrivSyn, {"generator": "descent"}),
-    "independent": (Independent, {}),
 }
 
 
