@@ -26,7 +26,8 @@ __all__ = ["bootstrap", "independent_at"]
 
 def bootstrap(real: Records, n: int, rng: np.random.Generator) -> Records:
     """Draw `n` rows of the real table, with replacement."""
-    return _rows(real, rng.integers(0, len(real), n))
+    rows = rng.integers(0, len(real), n)
+    return Records({name: real[name][rows] for name in real}, real.domain)
 
 
 def independent_at(real: Records, n: int, budget: Budget | None, schema: Schema, seed: int) -> Records:
@@ -40,7 +41,3 @@ def independent_at(real: Records, n: int, budget: Budget | None, schema: Schema,
     ledger = Ledger(Budget(rho=budget.rho), noise=TestNoise(seed))
     made: Records = Independent(rho=budget.rho).fit(records, coded, ledger=ledger).sample(n, seed)
     return made
-
-
-def _rows(records: Records, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Records:
-    return Records({name: records[name][rows] for name in records}, records.domain)

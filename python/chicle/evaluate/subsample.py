@@ -96,5 +96,6 @@ def _log_factorial(values: Floats) -> Floats:
     n = np.maximum(values, 1.0)
     series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) - 1 / (1680 * n**7)
     large = n * np.log(n) - n + np.log(2 * np.pi * n) / 2 + series
-    small: Floats = np.where(values < _SMALL, table[np.minimum(values, _SMALL - 1).astype(np.int64)], large)
-    return small
+    small = table[np.minimum(values, _SMALL - 1).astype(np.int64)]
+    result: Floats = np.where(values < _SMALL, small, large)
+    return result
