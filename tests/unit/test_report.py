@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import chicle
-from chicle import Ledger, Records, Schema
+from chicle import Ledger, Records, Schema, demo
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import TestNoise
 from chicle.report.headline import verdict
@@ -258,6 +258,18 @@ def test_what_can_not_be_reported(tmp_path: Path, release: chicle.Release, censu
     with pytest.raises(chicle.ArtefactError, match="can not be written"):
         chicle.report(tmp_path / "none" / "a.html", release)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_demo_ends_with_two_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "PEOPLE", 2_000)
+    demo.main(tmp_path / "there")
+    said = capsys.readouterr().out
+    for name, first in (("public", "Safe to publish"), ("private", "NOT PRIVATE")):
+        path = tmp_path / "there" / f"{name}.html"
+        assert str(path) in said
+        assert Page(path.read_text(encoding="utf-8")).seen[0].startswith(first)
 
 
 def test_pieces_are_escaped() -> None:
