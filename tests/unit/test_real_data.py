@@ -13,6 +13,7 @@ import pytest
 
 import chicle
 from chicle import Budget, Counter, Ledger, Records, Schema
+from chicle.columns.base import refuse
 from chicle.privacy import calibrate
 
 
@@ -113,3 +114,35 @@ def test_a_tiny_coded_table_needs_no_more_than_a_draft(shared_data: Path) -> Non
     made = chicle.Independent(epsilon=1, delta=1e-9).fit(frame, schema).sample(seed=0)
     assert (made.dtypes == frame.dtypes).all()
     assert schema.check(made).fits
+
+
+def test_what_is_discovered_in_adult_can_be_trusted(shared_data: Path) -> None:
+    table = pd.read_csv(shared_data / "adult_raw" / "data.csv.gz")
+    names = ["occupation", "native-country", "fnlwgt", "capital-gain", "income"]
+    told: dict[str, Any] = {
+        "occupation": {"type": "open"},
+        "native-country": {"type": "open"},
+        "fnlwgt": {"type": "integer", "min": 0, "max": 2_000_000, "bins": "private"},
+        "capital-gain": {"type": "integer", "min": 0, "max": 100_000, "bins": "private"},
+        "income": {"type": "categorical", "values": sorted(table["income"].unique())},
+    }
+    synth = chicle.Prism(epsilon=1, delta=1e-9).fit(table[names], Schema(told))
+    found = synth.release_.schema.columns
+    for name in ("occupation", "native-country"):
+        counts = table[name].value_counts()
+        labels = found[name].labels or ()
+        assert counts[labels[0]] > counts.max() - 300
+        assert set(counts.index[counts > 400]) <= set(labels), "what is frequent is found"
+        assert not set(counts.index[counts < 30]) & set(labels), "what is rare is not"
+    gains = found["capital-gain"].to_dict()["bins"]
+    assert gains[:2] == [0, 1], "92 % have none"
+    assert any(90_000 <= edge < 100_000 for edge in gains), "and 244 have 99,999"
+    codes = found["fnlwgt"].encode(pa.chunked_array([table["fnlwgt"]]), refuse("fnlwgt"))
+    shares = np.bincount(codes, minlength=found["fnlwgt"].size) / len(table)
+    assert found["fnlwgt"].size == 32
+    assert shares.max() < 0.1
+    made = synth.sample(seed=0)
+    for name in ("fnlwgt", "capital-gain"):
+        edges = np.unique(np.quantile(table[name], np.linspace(0, 1, 21)))
+        real, synthetic = (np.bincount(np.searchsorted(edges, t[name], "right"), minlength=22) for t in (table, made))
+        assert abs(real / len(table) - synthetic / len(made)).sum() / 2 < 0.05

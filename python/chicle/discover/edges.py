@@ -9,9 +9,11 @@ What is merged first: of all neighbours those that lose least, where a bin of ma
 far off a row may be that is drawn from its bin, far less than in proportion. Where rows are spread smoothly that makes
 bins of nearly equal mass (~ density^(1/5)), quantiles that are finer in the tails. A value that is frequent gets a bin
 of its own, for its width is one cell, and a gap is kept apart from what surrounds it, for its mass is nothing.
-Neighbours that noise alone may have set apart are merged too, so little data make few bins. On UCI Adult, logarithms
-instead of fourth roots gave the same total variation but means twice as far off. Cost: O(parts^2) time, with some
-thousands of parts.
+Neighbours that noise alone may have set apart are merged too, so little data make few bins. Cost: O(parts^2) time, with
+some thousands of parts at most.
+
+On UCI Adult, logarithms instead of fourth roots gave the same total variation but means twice as far off, and the best
+bins there are, by dynamic programming, cost 1 % less than those of merging (2026-11-18).
 """
 
 from __future__ import annotations
