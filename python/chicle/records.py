@@ -145,8 +145,8 @@ class Records(Countable):
         return _unchecked(made, domain, self._length, self._max_records_per_person)
 
     def pieces(self, rows: int) -> Generator[Records, None, None]:
-        """Give the records in pieces of so many rows, without copies."""
-        for begin in range(0, self._length, rows):
+        """Give the records in pieces of so many rows, without copies; one without rows if there are none."""
+        for begin in range(0, max(self._length, 1), rows):
             yield self._part(list(self._domain), slice(begin, begin + rows))
 
     def _part(self, names: Sequence[str], rows: slice) -> Records:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -224,6 +224,49 @@ class Release:
         progress
             Called after each pass of the generator with its number and the current error.
         """
+        records, rng = self._draw(n, seed, trace=trace, threads=threads, progress=progress)
+        return self.schema.decode(records, self.form, rng=rng)
+
+    def sample_parts(
+        self,
+        n: int | None = None,
+        seed: int | None = None,
+        *,
+        rows: int = 2**17,
+        threads: int | None = None,
+        progress: Note | None = None,
+    ) -> Iterator[pa.Table]:
+        """Draw a synthetic table as `sample` does and give it in Arrow tables of so many rows: for large ones.
+
+        Only the codes of all rows are in memory, one byte each for most.
+
+        Parameters
+        ----------
+        n, seed, threads, progress
+            As for `sample`. Numbers and dates are drawn elsewhere inside their bins.
+        rows
+            Most rows of a part.
+
+        Examples
+        --------
+        >>> import chicle
+        >>> synth = chicle.Independent(epsilon=1, delta=1e-9).fit(chicle.datasets.census(5_000, d=6))
+        >>> [len(part) for part in synth.release_.sample_parts(1_000, seed=0, rows=600)]
+        [600, 400]
+        """
+        records, rng = self._draw(n, seed, threads=threads, progress=progress)
+        yield from self.schema.decode_parts(records, self.form, rows=integer("rows", rows, 1), rng=rng)
+
+    def _draw(
+        self,
+        n: int | None,
+        seed: int | None,
+        *,
+        trace: list[float] | None = None,
+        threads: int | None = None,
+        progress: Note | None = None,
+    ) -> tuple[Records, np.random.Generator]:
+        """Return records over the schema's columns, and what draws inside bins."""
         rows = self.total if n is None else integer("n", n, 0)
 
         def note(number: int, error: float) -> None:
@@ -234,7 +277,7 @@ class Release:
 
         records = self._generator.records(rows, seed, note=note, threads=threads)
         restore, decode = (np.random.default_rng(None if seed is None else [seed, use]) for use in (_RESTORE, _DECODE))
-        return self.schema.decode(self.schema.restore(records, self.fine, restore), self.form, rng=decode)
+        return self.schema.restore(records, self.fine, restore), decode
 
     @property
     def of_columns(self) -> list[Measurement]:

@@ -6,7 +6,7 @@ of table that the source was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -362,8 +362,25 @@ class Schema:
             return records
         form = Form("pyarrow") if form is None else form
         rng = np.random.default_rng() if rng is None else rng
-        made = {name: self._make(name, records, form.types.get(name), rng) for name in self._made()}
+        made = self._columns_of(records, range(len(records)), len(records), form, rng)
         return form.frame(made, nullable=[name for name, column in self._columns.items() if column.missing])
+
+    def decode_parts(self, records: Records, form: Form, *, rows: int, rng: np.random.Generator) -> Iterator[pa.Table]:
+        """Give records as Arrow tables of so many rows, one after the other; there is at least one.
+
+        Parameters
+        ----------
+        records, rng
+            As for `decode`.
+        form
+            The types of the table.
+        rows
+            Most rows of a part.
+        """
+        plain = Form("pyarrow", form.types)
+        for i, part in enumerate(records.pieces(rows)):
+            made = self._columns_of(part, range(i * rows, i * rows + len(part)), len(records), plain, rng)
+            yield plain.frame(made)
 
     def violations(self, codes: Mapping[str, Codes]) -> list[str]:
         """Return what is declared of several columns, and violated by a row with these codes of theirs.
@@ -548,10 +565,22 @@ class Schema:
         names = [name for name, column in self._columns.items() if not isinstance(column, Drop)]
         return [self._person, *names] if self._person is not None and self._person not in self._columns else names
 
+    def _columns_of(
+        self, records: Records, rows: range, of: int, form: Form, rng: np.random.Generator
+    ) -> dict[str, pa.Array]:
+        """Return the columns of a synthetic table, or of some of its rows."""
+        ids = {
+            name: column.fresh(rows, of, form.types.get(name))
+            for name in self._made()
+            if isinstance(column := self._columns.get(name, Identifier()), Identifier)
+        }
+        return {
+            name: ids[name] if name in ids else self._make(name, records, form.types.get(name), rng)
+            for name in self._made()
+        }
+
     def _make(self, name: str, records: Records, dtype: pa.DataType | None, rng: np.random.Generator) -> pa.Array:
-        column = self._columns.get(name, Identifier())
-        if isinstance(column, Identifier):
-            return column.fresh(len(records), dtype)
+        column = self._columns[name]
         if isinstance(column, Determined):
             source = column.determined_by
             return column.fill(self._columns[source], records[source], dtype)

@@ -8,15 +8,15 @@ declared is read as text, and the schema then says what is wrong. Arrow's own me
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
-import pyarrow.feather as pf
 import pyarrow.parquet as pq
 
 from chicle.columns import Categorical, Coded, Column, Date, DateTime, Determined, Integer, Number, Open, Ordinal
@@ -141,18 +141,38 @@ def _explained(path: str | Path) -> Iterator[None]:
         raise ArtefactError(f"{path} can not be read: {why}; is the path right?") from None
 
 
-def write_table(table: pa.Table, path: str | Path) -> None:
-    """Write a table in the format that the ending of the file says."""
+def write_table(table: pa.Table | Iterable[pa.Table], path: str | Path) -> int:
+    """Write a table, or one that comes in parts, in the format that the ending of the file says; return its rows."""
     kind = check_ending(path)
+    parts = iter([table] if isinstance(table, pa.Table) else table)
+    first = next(parts)
+    if kind == "arrow" and any(pa.types.is_dictionary(dtype) for dtype in first.schema.types):
+        # An Arrow file has one dictionary for a column: whole columns are needed to make it.
+        first, parts = pa.concat_tables([first, *parts]).unify_dictionaries().combine_chunks(), iter(())
+    if kind.startswith("."):
+        first, parts = _without_dictionaries(first), map(_without_dictionaries, parts)
+    rows = 0
+    with _writer(path, kind, first.schema) as writer:
+        for part in chain([first], parts):
+            writer.write_table(part)
+            rows += len(part)
+    return rows
+
+
+@contextmanager
+def _writer(path: str | Path, kind: str, schema: pa.Schema) -> Iterator[Any]:
     if kind == "parquet":
-        pq.write_table(table, path)
-    elif kind == "arrow":
-        # A feather file of version 2 is an Arrow file.
-        pf.write_feather(table, path, compression="zstd")
-    else:
-        options = pcsv.WriteOptions(delimiter=_DELIMITERS[kind])
-        with pa.output_stream(str(path), compression="gzip" if str(path).lower().endswith(".gz") else None) as file:
-            pcsv.write_csv(_without_dictionaries(table), file, options)
+        with pq.ParquetWriter(path, schema) as writer:
+            yield writer
+        return
+    gzipped = kind.startswith(".") and str(path).lower().endswith(".gz")
+    with pa.output_stream(str(path), compression="gzip" if gzipped else None) as file:
+        if kind == "arrow":
+            made = pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression="zstd"))
+        else:
+            made = pcsv.CSVWriter(file, schema, write_options=pcsv.WriteOptions(delimiter=_DELIMITERS[kind]))
+        with made as writer:
+            yield writer
 
 
 def _read_arrow(path: str | Path) -> pa.Table:

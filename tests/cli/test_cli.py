@@ -416,3 +416,17 @@ def test_the_module_runs(here: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "chicle: error: o.parquet is there already; give --force to replace it, or another name\n"
     assert result("--version").stdout == f"chicle {chicle.__version__}\n"
+
+
+@pytest.mark.parametrize("given", [["part-*.parquet"], ["part-0.parquet", "part-1.parquet"]])
+def test_several_files_are_one_table(here: Path, capsys: pytest.CaptureFixture[str], given: list[str]) -> None:
+    table = pq.read_table("census.parquet")
+    for i in range(2):
+        pq.write_table(table.slice(i * 700, 700 if i == 0 else None), f"part-{i}.parquet")
+    assert main(["synth", *given, "-s", "census.yaml", "-o", "o.parquet", *BUDGET, "--release", "r.chicle"]) == 0
+    total = chicle.load("r.chicle").total
+    assert pq.read_table(here / "o.parquet").num_rows == total
+    assert abs(total - len(table)) < 500
+    capsys.readouterr()
+    assert main(["synth", *given, "-s", "census.yaml", "-o", "part-1.parquet", *BUDGET, "--force"]) == 2
+    assert "is an input of this command" in capsys.readouterr().err

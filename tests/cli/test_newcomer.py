@@ -130,7 +130,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], Sequence[str], str]] = {
     "no delta": (lambda: None, SYNTH[:-2], "required: --delta"),
     "delta 0": (lambda: None, [*SYNTH, "--delta", "0"], "choose far below 1/people, such as 1e-9"),
     "no table": (lambda: Path("p.csv").unlink(), SYNTH, "p.csv can not be read: "),
-    "a folder": (folder, SYNTH, "Is a directory; is the path right?"),
+    "a folder": (folder, SYNTH, "is a folder; name the files in it"),
     "no folder": (lambda: None, [*SYNTH, "-o", "no/out.csv"], "make the folder no first"),
     "a spreadsheet": (lambda: None, ["synth", "p.xlsx", *SYNTH[2:]], "a table is one of *.csv"),
     "no ending": (lambda: None, [*SYNTH, "-o", "out"], "a table is one of *.csv"),

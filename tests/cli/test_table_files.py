@@ -104,3 +104,21 @@ def test_broken_files_are_refused_without_a_value(tmp_path: Path, ending: str) -
         with pytest.raises(chicle.ArtefactError, match="can not be read") as caught:
             read_table(path)
         assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_may_be_written_in_parts(tmp_path: Path, ending: str) -> None:
+    table = pa.table(
+        {
+            "n": pa.array([3, None, 1, 2], pa.int64()),
+            "t": pa.array(["a", "b", "a", None]),
+            "c": pa.array([7, 8, 7, 9], pa.int64()).dictionary_encode(),
+        }
+    )
+    parts = [table.slice(0, 1), table.slice(1, 2), table.slice(3)]
+    parts[1] = parts[1].set_column(2, "c", parts[1]["c"].cast(pa.int64()).dictionary_encode())
+    assert write_table(iter(parts), tmp_path / f"a.{ending}") == 4
+    assert write_table(table, tmp_path / f"b.{ending}") == 4
+    in_parts, whole = (read_table(tmp_path / f"{name}.{ending}") for name in "ab")
+    assert in_parts.schema == whole.schema
+    assert in_parts.to_pydict() == whole.to_pydict() == table.to_pydict()

@@ -431,3 +431,20 @@ def test_saving_replaces_the_whole_file_or_nothing(
     assert path.read_bytes() == saved.read_bytes()
     with pytest.raises(ArtefactError, match="can not be written: No such file"):
         release.save(tmp_path / "nowhere" / "r.chicle")
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100, 2**17])
+def test_a_sample_in_parts_is_the_sample(rows: int) -> None:
+    schema = Schema(
+        {"id": {"type": "identifier"}, "sex": {"type": "categorical", "values": ["f", "m"], "missing": True}, "n": 5}
+    )
+    frame = pa.table({"id": ["a", "b", "c"] * 50, "sex": ["f", "m", None] * 50, "n": [0, 1, 4] * 50})
+    release = chicle.Independent(epsilon=1, delta=1e-6).fit(frame, schema).release_
+    whole = release.sample(100, seed=3)
+    parts = list(release.sample_parts(100, seed=3, rows=rows))
+    assert [len(part) for part in parts[:-1]] == [rows] * (len(parts) - 1)
+    assert pa.concat_tables(parts).equals(whole)
+    assert whole["id"][0].as_py() == "001"
+    (none,) = release.sample_parts(0, seed=3)
+    assert none.schema == whole.schema
+    assert len(none) == 0

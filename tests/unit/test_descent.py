@@ -209,3 +209,14 @@ def test_ctrl_c_stops_a_sweep(tmp_path: Path) -> None:
         descent = chicle.Descent(targets, table.domain, start="independent")
     """
     assert interrupt(tmp_path, prepare, "descent.sweep()", "'stopped', len(descent.records)") == "stopped 300000\n"
+
+
+def test_records_are_handed_over_in_the_end() -> None:
+    measured = [Measurement(("a", "b"), np.array([[30, 0], [5, 30]]), 1.0)]
+    descent = Descent(measured, {"a": 2, "b": 2}, start="independent", seed=1)
+    descent.sweep()
+    records, last = descent.records, descent.finish()
+    for name in records:
+        np.testing.assert_array_equal(records[name], last[name])
+    with pytest.raises(ParameterError, match="handed over already"):
+        descent.finish()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ import pyarrow as pa
 from chicle._write import replacing, trying
 from chicle.cli.terminal import Progress
 from chicle.errors import ArtefactError, ParameterError
-from chicle.frames import Form, arrow_columns
+from chicle.frames import Form
 from chicle.records import Records
 from chicle.release import Release
 from chicle.schema import Schema
@@ -23,7 +22,7 @@ from chicle.table_files import write_table
 __all__ = ["check_output", "rehearse", "write_sample"]
 
 
-def check_output(path: str, force: bool, inputs: Sequence[str]) -> None:
+def check_output(path: str, force: bool, inputs: Sequence[str | Path]) -> None:
     """Find out now whether a file can be written, and refuse to replace what is there unless told to."""
     place = Path(path)
     if place.resolve() in {Path(given).resolve() for given in inputs}:
@@ -44,27 +43,33 @@ def check_output(path: str, force: bool, inputs: Sequence[str]) -> None:
 def write_sample(release: Release, arguments: argparse.Namespace, progress: Progress) -> int:
     """Draw a table, write it, and return how many rows it has."""
     progress.say("making records")
-    types = {} if release.form is None else release.form.types
-    table: pa.Table = replace(release, form=Form("pyarrow", types)).sample(
-        arguments.n, arguments.seed, threads=arguments.threads, progress=progress.note
-    )
-    progress.say("writing")
+    rows = release.total if arguments.n is None else arguments.n
+    parts = release.sample_parts(rows, arguments.seed, threads=arguments.threads, progress=progress.note)
     with replacing(arguments.output) as beside:
-        _write(table, beside, arguments.output)
-    return len(table)
+        return _write(_shown(parts, rows, progress), beside, arguments.output)
 
 
-def rehearse(schema: Schema, table: pa.Table, output: str) -> None:
-    """Write a table of the same types without any row: what its format can not hold is found out before the fit."""
+def _shown(parts: Iterable[pa.Table], rows: int, progress: Progress) -> Iterator[pa.Table]:
+    """Give the parts of a table, and tell how far they are."""
+    begun = False
+    for part in parts:
+        if not begun:
+            progress.say("writing", total=rows)
+            begun = True
+        yield part
+        progress.advance(len(part))
+
+
+def rehearse(schema: Schema, form: Form, output: str) -> None:
+    """Write a table of these types without any row: what its format can not hold is found out before the fit."""
     none = Records({name: np.empty(0, dtype=np.uint8) for name in schema.domain}, schema.domain)
-    form = Form("pyarrow", Form.of(table, arrow_columns(table)).types)
     with trying(output) as beside:
-        _write(schema.decode(none, form), beside, output)
+        _write(schema.decode(none, Form("pyarrow", form.types)), beside, output)
 
 
-def _write(table: pa.Table, beside: Path, output: str) -> None:
+def _write(table: pa.Table | Iterable[pa.Table], beside: Path, output: str) -> int:
     try:
-        write_table(table, beside)
+        return write_table(table, beside)
     except (OSError, pa.ArrowException) as error:
         number = getattr(error, "errno", None)
         why = "a column has a type that this format can not hold; try .parquet"

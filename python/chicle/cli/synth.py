@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,18 @@ from chicle.cli.terminal import Progress, warn
 from chicle.errors import ChicleError, ParameterError
 from chicle.release import Release
 from chicle.schema import Schema
-from chicle.table_files import check_ending, read_table
+from chicle.sources import Source
+from chicle.sources.files import find_files
+from chicle.table_files import check_ending
 
 __all__ = ["add"]
 
 _HELP = """\
 Example:
   chicle synth people.csv -s people.yaml -o synthetic.csv --epsilon 1 --delta 1e-9 --release people.chicle
+
+A table may be many files, each with the same columns, and larger than memory:
+  chicle synth 'part-*.parquet' -s people.yaml -o synthetic.parquet --epsilon 1 --delta 1e-9
 
 Each run spends anew: two runs at epsilon 1 on one table add up. Keep the release and use `chicle sample` for more rows.
 """
@@ -34,7 +40,7 @@ Each run spends anew: two runs at epsilon 1 on one table add up. Keep the releas
 def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     """Add the command."""
     made = command(commands, "synth", "make a synthetic table, spending a privacy budget", _HELP)
-    made.add_argument("data", metavar="DATA", help="the private table")
+    made.add_argument("data", metavar="DATA", nargs="+", help="the private table: a file, several, or a pattern")
     made.add_argument("-s", "--schema", required=True, help="the reviewed schema, YAML or JSON")
     add_output(made, "where the synthetic table goes")
     add_budget(made)
@@ -49,7 +55,7 @@ def _run(arguments: argparse.Namespace) -> int:
     check_ending(arguments.output)
     outputs = [arguments.output, *([] if arguments.release is None else [arguments.release])]
     for path in outputs:
-        check_output(path, arguments.force, inputs=[arguments.data, arguments.schema])
+        check_output(path, arguments.force, inputs=[*find_files(arguments.data), arguments.schema])
     if len({Path(path).resolve() for path in outputs}) < len(outputs):
         raise ParameterError(f"{arguments.output} is named for the table and for the release; give them two names")
     check_draw(arguments)
@@ -58,12 +64,11 @@ def _run(arguments: argparse.Namespace) -> int:
     schema.check_reviewed()
     synth.plan(schema)
     with Progress(quiet=arguments.quiet) as progress:
-        progress.say("reading the table")
-        table = read_table(arguments.data, schema)
-        rehearse(schema, table, arguments.output)
-        progress.say("selecting and measuring marginals")
-        release = synth.fit(table, schema).release_
-        del table
+        progress.say("reading the table", total=1.0)
+        source = Source(arguments.data, schema, threads=arguments.threads, progress=_passes(progress))
+        rehearse(schema, source.form, arguments.output)
+        release = synth.fit(source, schema).release_
+        del source
         kept = False
         try:
             if arguments.release is not None:
@@ -76,6 +81,21 @@ def _run(arguments: argparse.Namespace) -> int:
             raise
     say_summary(release, rows, arguments, kept=arguments.release)
     return 0
+
+
+def _passes(progress: Progress) -> Callable[[float], None]:
+    """Return what shows how far a pass over the table is."""
+    done = 0.0
+
+    def show(part: float) -> None:
+        nonlocal done
+        if part < done:
+            progress.say("selecting and measuring marginals", total=1.0)
+            done = 0.0
+        progress.advance(part - done)
+        done = part
+
+    return show
 
 
 def _rescue(release: Release) -> None:

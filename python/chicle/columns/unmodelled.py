@@ -31,13 +31,13 @@ class Identifier(Unmodelled):
 
     type = "identifier"
 
-    def fresh(self, rows: int, dtype: pa.DataType | None) -> pa.Array:
-        """Return so many fresh ids: texts of equal length where the table has texts, else integers."""
-        ids = pa.array(np.arange(1, rows + 1))
+    def fresh(self, rows: range, of: int, dtype: pa.DataType | None) -> pa.Array:
+        """Return fresh ids for some of so many rows: texts of equal length where the table has texts, else integers."""
+        ids = pa.array(np.arange(rows.start + 1, rows.stop + 1))
         if dtype is not None and is_text(dtype):
             text = pa.large_string() if pa.types.is_large_string(dtype) else pa.string()
-            return pc.utf8_lpad(ids.cast(text), width=len(str(rows)), padding="0")
-        if dtype is not None and pa.types.is_integer(dtype) and rows <= np.iinfo(dtype.to_pandas_dtype()).max:
+            return pc.utf8_lpad(ids.cast(text), width=len(str(of)), padding="0")
+        if dtype is not None and pa.types.is_integer(dtype) and of <= np.iinfo(dtype.to_pandas_dtype()).max:
             return ids.cast(dtype)
         return ids
 

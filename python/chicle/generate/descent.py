@@ -100,7 +100,7 @@ def descend(
             progress(number, error)
         if error >= (1 - tolerance) * before:
             break
-    return descent.records
+    return descent.finish()
 
 
 class Descent:
@@ -189,6 +189,13 @@ class Descent:
     def records(self) -> Records:
         """The records as they are now."""
         return Records(dict(zip(self._domain, self._kernel.columns(), strict=True)), self._domain)
+
+    def finish(self) -> Records:
+        """Return the records without a copy; the descent is over."""
+        columns = self._kernel.finish()
+        if not columns:
+            raise ParameterError("the records of this descent were handed over already; keep them, or begin anew")
+        return Records(dict(zip(self._domain, columns, strict=True)), self._domain)
 
     def _start(
         self,

@@ -365,7 +365,7 @@ class _PrismRecords(Generator):
             threads=threads,
         )
         note(number + 1, descent.sweep())
-        return descent.records
+        return descent.finish()
 
 
 @generator_of("Prism")
