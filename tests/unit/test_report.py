@@ -243,6 +243,8 @@ def test_what_can_not_be_reported(tmp_path: Path, release: chicle.Release, censu
     path = tmp_path / "a.html"
     with pytest.raises(chicle.ParameterError, match="needs a release, or the real table"):
         chicle.report(path, synthetic=census)
+    with pytest.raises(chicle.ParameterError, match="leave schema= out"):
+        chicle.report(path, release, schema=release.schema)
     with pytest.raises(chicle.ParameterError, match="give synthetic="):
         chicle.report(path, real=census)
     with pytest.raises(chicle.ParameterError, match="the synthetic table has no rows"):

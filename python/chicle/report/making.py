@@ -35,9 +35,9 @@ Verdict: the share of the way from Independent to the floor that the table came,
 90 % on it is very good, from 70 % good, from 40 % fair, from 10 % weak, else poor."""
 _BOUND = """\
 Bound: the synthetic table is at most so far from the truth, with probability {} over the noise; told by the release
-alone. Each holds by itself, not all of them together. In buckets: the bound is on the counts
-of the groups of values that were measured, not on how a group is spread over its values. Where no measurement holds
-both attributes of a pair, nothing is claimed."""
+alone. Each holds by itself, not all of them together. In buckets: the bound is on the counts of the groups of values
+that were measured, not on how a group is spread over its values. Where no measurement holds both attributes of a pair,
+nothing is claimed."""
 
 
 def scores(evaluation: Evaluation) -> Markup:

@@ -77,6 +77,8 @@ def report(
         raise ParameterError("a report needs a release, or the real table to compare with; give release= or real=")
     if release is None and synthetic is None:
         raise ParameterError("there is no release to draw a synthetic table from; give synthetic=")
+    if release is not None and schema is not None:
+        raise ParameterError("a release brings its own schema; leave schema= out")
     declared = schema_of(real if real is not None else synthetic, schema, release)
     threads = threads_or_all(threads)
     drawn = synthetic is None
