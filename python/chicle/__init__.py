@@ -21,7 +21,7 @@ from chicle.errors import (
     SchemaError,
 )
 from chicle.evaluate import Evaluation, evaluate
-from chicle.generate import Descent, Gum, descend, gum, independent, mcf
+from chicle.generate import Descent, Gum, Pgm, descend, gum, independent, jt_size, mcf, pgm
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
 from chicle.mechanisms import Independent, Prism, PrismOptions, PrivSyn
@@ -54,6 +54,7 @@ __all__ = [
     "Measurement",
     "NotFittedError",
     "ParameterError",
+    "Pgm",
     "Prism",
     "PrismOptions",
     "PrivSyn",
@@ -73,10 +74,12 @@ __all__ = [
     "evaluate",
     "gum",
     "independent",
+    "jt_size",
     "load",
     "mcf",
     "measure",
     "pairs",
+    "pgm",
     "privacy",
     "project",
     "report",

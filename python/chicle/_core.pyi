@@ -15,6 +15,7 @@ __all__ = [
     "Descent",
     "FirstRows",
     "Gum",
+    "Pgm",
     "Projection",
     "__version__",
     "census",
@@ -24,6 +25,7 @@ __all__ = [
     "id_hashes",
     "indif",
     "indif_of_counts",
+    "model_cells",
     "pack",
     "rounded_gaussian",
 ]
@@ -120,6 +122,34 @@ class Descent:
     def columns(self) -> list[npt.NDArray[Any]]: ...
     def finish(self) -> list[npt.NDArray[Any]]: ...
 
+@final
+class Pgm:
+    def __new__(
+        cls,
+        cardinalities: Sequence[int],
+        cliques: Sequence[Sequence[int]],
+        targets: Sequence[tuple[npt.NDArray[np.float64], float, Sequence[tuple[int, npt.NDArray[np.uint32] | None]]]],
+        zeros: Sequence[tuple[Sequence[int], npt.NDArray[np.bool_]]],
+        total: float,
+        start: Sequence[npt.NDArray[np.float64]] | None,
+        memory_limit: int,
+        threads: int | None = None,
+    ) -> Pgm: ...
+    def steps(self, count: int) -> list[float]: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def cells(self) -> int: ...
+    def potentials(self) -> list[npt.NDArray[np.float64]]: ...
+    def marginals(self, cliques: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float64]]: ...
+    def records(self, records: int, seed: int) -> list[npt.NDArray[Any]]: ...
+
+def model_cells(
+    cardinalities: Sequence[int],
+    cliques: Sequence[Sequence[int]],
+    candidates: Sequence[Sequence[int]],
+    threads: int | None = None,
+) -> list[int]: ...
 def draw(
     cardinalities: Sequence[int],
     parents: Sequence[int | None],

@@ -26,6 +26,7 @@ MECHANISMS: dict[str, Make] = {
     "PrivSyn-gum": lambda **given: chicle.PrivSyn(generator="gum", **given),
     "PrivSyn-descent": lambda **given: chicle.PrivSyn(generator="descent", **given),
     "PrivSyn-mcf": lambda **given: chicle.PrivSyn(generator="mcf", options={"passes": 2}, **given),
+    "PrivSyn-pgm": lambda **given: chicle.PrivSyn(generator="pgm", gamma=1_000, **given),
     "Prism": chicle.Prism,
     "Prism-replicated": lambda **given: chicle.Prism(options=chicle.PrismOptions(replicate=3), **given),
     "PrivSyn-published": lambda **given: chicle.PrivSyn(form="published", options={"passes": 8}, **given),

@@ -11,11 +11,14 @@ from chicle.compress import Compression, compress, over_compressed, over_origina
 from chicle.consistency import project
 from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
-from chicle.errors import DomainError, ParameterError
+from chicle.errors import DomainError, InfeasibleError, ParameterError
 from chicle.generate.compose import compose
 from chicle.generate.descent import descend
 from chicle.generate.gum import gum
 from chicle.generate.mcf import mcf
+from chicle.generate.pgm import jt_size, pgm
+from chicle.generate.start import check_seed
+from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, measure
 from chicle.mechanisms.base import Mechanism
 from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
@@ -35,8 +38,9 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "gum": {"variant": "tuned", "passes": 30},
     "descent": {"sweeps": 3},
     "mcf": {},
+    "pgm": {},
 }
-_KERNELS: dict[str, Callable[..., Records]] = {"gum": gum, "descent": descend, "mcf": mcf}
+_KERNELS: dict[str, Callable[..., Records]] = {"gum": gum, "descent": descend, "mcf": mcf, "pgm": pgm}
 
 
 class PrivSyn(Mechanism):
@@ -48,7 +52,7 @@ class PrivSyn(Mechanism):
         As for every mechanism; ``accounting="zcdp-basic"`` is the paper's.
     generator
         ``"gum"``, the paper's record update; ``"descent"``, chicle's own, closer to the targets and faster; ``"mcf"``,
-        the paper's baseline.
+        the paper's baseline; ``"pgm"``, a graphical model, where the chosen cliques are few enough for one.
     shares
         Parts of the budget for the 1-ways, for selection and for the chosen marginals. Within the first and the last,
         a marginal of c cells gets a share ~ c^(2/3) ([P] equation 1).
@@ -85,7 +89,7 @@ class PrivSyn(Mechanism):
         mu: float | None = None,
         accounting: Accounting | None = None,
         discovery: Discovery | None = None,
-        generator: Literal["gum", "descent", "mcf"] = "gum",
+        generator: Literal["gum", "descent", "mcf", "pgm"] = "gum",
         shares: tuple[float, float, float] = (0.1, 0.1, 0.8),
         form: Literal["released", "published"] = "released",
         cliques: Iterable[Iterable[str]] | None = None,
@@ -150,6 +154,8 @@ class PrivSyn(Mechanism):
         chosen = self._select(coded, compression.one_ways, ledger, second, third) if given is None else given
         # With nothing worth a marginal, the rest of the budget makes the 1-ways better.
         cliques = chosen or singles
+        if self.generator == "pgm":
+            _check_model([*singles, *cliques], compression.domain, options["options"])
         shares = budget_shares(cliques, compression.domain)
         sigmas = [calibrate(third * share, l2_sensitivity=k) for share in shares]
         measured = measure(coded, cliques, sigmas, ledger, threads=self.threads)
@@ -174,7 +180,7 @@ class PrivSyn(Mechanism):
     def _generation(self) -> dict[str, Any]:
         """Return all that records depend on but measurements."""
         if self.generator not in _KERNELS:
-            raise ParameterError(f"generator must be 'gum', 'descent' or 'mcf', not {self.generator!r}")
+            raise ParameterError(f"generator must be 'gum', 'descent', 'mcf' or 'pgm', not {self.generator!r}")
         options = _DEFAULTS[self.generator] if self.options is None else self.options
         _check_options(self.generator, options)
         return {
@@ -213,6 +219,9 @@ class _PrivSynRecords(Generator):
             return make(targets, domain, rows, seed=seed, threads=threads, progress=note, **self.options)
 
         domain = self.compression.domain
+        if self.generator == "pgm":
+            # The likeliest model needs neither tables that agree nor help with the easy parts.
+            return self.compression.decode(kernel(self.targets, domain, n, check_seed(seed)), seed)
         tables = project(self.targets, domain, threads=threads)
         made = compose(kernel, tables, domain, n, seed, separate=self.separate, append=self.append)
         return self.compression.decode(made, seed)
@@ -235,9 +244,20 @@ def _generator(
     return _PrivSynRecords(targets, compression, told["generator"], told["options"], told["separate"], told["append"])
 
 
+def _check_model(cliques: Sequence[Clique], domain: Domain, options: Mapping[str, Any]) -> None:
+    """Refuse cliques that no graphical model can hold before they are measured."""
+    limit = options.get("memory_limit", MEMORY_LIMIT)
+    if (size := 2 * jt_size(cliques, domain)) > limit:
+        raise InfeasibleError(
+            f"a graphical model of the {len(cliques)} chosen cliques takes {size:.3g} bytes, above the limit of "
+            f"{limit:.3g}; take generator='gum' or 'descent', a smaller gamma, or options={{'memory_limit': ...}}. "
+            "The chosen cliques were not measured; 1-ways and selection stay paid for"
+        )
+
+
 def _check_options(generator: str, options: Mapping[str, Any]) -> None:
     taken = [p.name for p in signature(_KERNELS[generator]).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    known = [name for name in taken if name not in ("seed", "threads", "progress")]
+    known = [name for name in taken if name not in ("seed", "threads", "progress", "zeros")]
     for name in options:
         if name not in known:
             raise ParameterError(f"options of {generator!r} have no {name!r}; there are {', '.join(known)}")

@@ -13,7 +13,7 @@ use crate::enter::enter;
 use crate::errors::Names;
 
 /// A target as Python gives it: values, weight, and for each axis its size and the map from code to bucket, if any.
-type Target<'py> = (PyReadonlyArray1<'py, f64>, f64, Vec<(u32, Option<PyReadonlyArray1<'py, u32>>)>);
+pub type Target<'py> = (PyReadonlyArray1<'py, f64>, f64, Vec<(u32, Option<PyReadonlyArray1<'py, u32>>)>);
 
 /// Records on their way to targets.
 #[pyclass(module = "chicle._core", frozen)]
@@ -80,7 +80,8 @@ impl Descent {
     }
 }
 
-fn target((values, weight, axes): &Target<'_>, clique: &[usize]) -> PyResult<kernel::Target> {
+/// A target as the kernels take it.
+pub fn target((values, weight, axes): &Target<'_>, clique: &[usize]) -> PyResult<kernel::Target> {
     let seen = |((size, map), &attribute): (&(u32, Option<PyReadonlyArray1<'_, u32>>), &usize)| {
         let map = map.as_ref().map(|map| Ok::<_, PyErr>(Arc::from(map.as_slice()?))).transpose()?;
         Ok(kernel::Axis { attribute, map, size: *size })

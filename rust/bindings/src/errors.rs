@@ -45,6 +45,11 @@ impl Names<'_> {
                  Ask for fewer or smaller cliques, or raise memory_limit (a table has fewer than 2^32 cells)",
                 self.clique(clique)
             )),
+            Error::ModelTooLarge { cells, bytes, limit } => InfeasibleError::new_err(format!(
+                "the graphical model needs tables of {cells} cells and {bytes} bytes, above the limit of {limit}: its \
+                 cliques are too many or too large for a junction tree. Measure fewer or smaller cliques, raise \
+                 memory_limit, or use gum or descent, which have no such limit"
+            )),
             Error::CounterMismatch => DomainError::new_err(error.to_string()),
             Error::CounterIncomplete => ChicleError::new_err(error.to_string()),
             Error::ScaleOutOfRange { .. } => PrivacyError::new_err(error.to_string()),

@@ -16,6 +16,7 @@ mod gum;
 mod noise;
 mod pack;
 mod people;
+mod pgm;
 mod select;
 mod start;
 
@@ -32,6 +33,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<consistency::Projection>()?;
     module.add_class::<gum::Gum>()?;
     module.add_class::<descent::Descent>()?;
+    module.add_class::<pgm::Pgm>()?;
+    module.add_function(wrap_pyfunction!(pgm::model_cells, module)?)?;
     module.add_function(wrap_pyfunction!(start::draw, module)?)?;
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;

@@ -42,6 +42,16 @@ pub enum Error {
         /// The limit that was given.
         limit: u64,
     },
+    /// The tables of a graphical model are larger than they may be.
+    #[error("the model's tables of {cells} cells take {bytes} bytes, above the limit of {limit} bytes")]
+    ModelTooLarge {
+        /// Cells of its junction tree, or of a table that a marginal needs.
+        cells: u128,
+        /// Memory of all that it needs.
+        bytes: u128,
+        /// The limit that was given.
+        limit: u64,
+    },
     /// A noise scale is outside the range that the samplers are exact in.
     #[error("a noise scale must lie in {least}..={most}")]
     ScaleOutOfRange {

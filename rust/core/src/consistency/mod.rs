@@ -26,11 +26,10 @@
 //! - [`Rule::NormMul`], [`Rule::NormCut`] and [`Rule::BasePos`] alternate like norm-sub; only for the last, a projection
 //!   again, is convergence sure.
 //!
-//! A sweep costs a few passes over all cells ([`sheet`]) and the margins of the shared sets ([`axes`]); threads share out
+//! A sweep costs a few passes over all cells ([`sheet`]) and the margins of the shared sets ([`crate::axes`]); threads share out
 //! the cliques and the parts of large tables. All sums have a fixed order, so results are the same
 //! for any number of threads. Oracle: `naive`, and weighted least squares by a dense solver in the Python tests.
 
-mod axes;
 mod cut;
 #[cfg(test)]
 mod naive;

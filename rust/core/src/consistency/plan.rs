@@ -17,7 +17,7 @@
 
 use std::collections::HashSet;
 
-use super::axes::Axes;
+use crate::axes::Axes;
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::parallel::Cancel;

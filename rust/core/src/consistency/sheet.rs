@@ -13,9 +13,9 @@
 
 use rayon::prelude::*;
 
-use super::axes::{join, sum};
 use super::plan::{CliquePlan, Rows};
 use super::{Rule, cut};
+use crate::axes::{join, sum};
 use crate::simd::vectorised;
 
 /// Cells add up to the total to this relative precision.

@@ -46,7 +46,7 @@ pub struct Axis {
 
 #[cfg(test)]
 impl Axis {
-    pub(super) fn bucket(&self, code: u32) -> usize {
+    pub(crate) fn bucket(&self, code: u32) -> usize {
         self.map.as_ref().map_or(code, |map| map[code as usize]) as usize
     }
 }

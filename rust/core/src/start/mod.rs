@@ -78,7 +78,7 @@ fn fill<C: Copy + TryFrom<u32>>(law: &Law<'_>, parent: Option<Column<'_>>, codes
 }
 
 /// Deal a hand for each value of the parent, then let the records take from their value's hand in turn.
-fn fill_given<P, C>(law: &Law<'_>, parent: &[P], codes: &mut [C], random: &mut Random)
+pub(crate) fn fill_given<P, C>(law: &Law<'_>, parent: &[P], codes: &mut [C], random: &mut Random)
 where
     P: Copy + Into<u32>,
     C: Copy + TryFrom<u32>,
@@ -103,7 +103,7 @@ where
 }
 
 /// Fill `codes` in the proportions of `weights`, in random order.
-fn deal<C: Copy + TryFrom<u32>>(weights: &[f64], codes: &mut [C], random: &mut Random) {
+pub(crate) fn deal<C: Copy + TryFrom<u32>>(weights: &[f64], codes: &mut [C], random: &mut Random) {
     if codes.is_empty() {
         return;
     }

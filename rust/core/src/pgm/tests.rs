@@ -1,0 +1,324 @@
+//! The kernel against the whole joint distribution, over graphs of all shapes.
+
+#![expect(clippy::cast_precision_loss, reason = "small numbers")]
+
+use std::num::NonZero;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::parallel;
+use crate::random::Random;
+
+const LIMIT: u64 = 1 << 30;
+
+/// Cliques of every shape that inference can stumble over, with the number of attributes.
+const SHAPES: [(&str, usize, &[&[usize]]); 14] = [
+    ("nothing", 3, &[]),
+    ("the total", 2, &[&[]]),
+    ("singles", 3, &[&[0], &[2]]),
+    ("chain", 5, &[&[0, 1], &[1, 2], &[2, 3], &[3, 4]]),
+    ("star", 5, &[&[2, 0], &[1, 2], &[2, 3], &[2, 4]]),
+    ("cycle", 5, &[&[0, 1], &[1, 2], &[2, 3], &[3, 4], &[4, 0]]),
+    ("grid", 6, &[&[0, 1], &[1, 2], &[3, 4], &[4, 5], &[0, 3], &[1, 4], &[2, 5]]),
+    ("clique", 4, &[&[0, 1], &[0, 2], &[0, 3], &[1, 2], &[1, 3], &[2, 3]]),
+    ("triples", 5, &[&[0, 1, 2], &[1, 2, 3], &[2, 3, 4]]),
+    ("disconnected", 6, &[&[0, 1], &[2, 3], &[4, 5]]),
+    ("permuted", 4, &[&[3, 1, 0], &[2, 1], &[1, 0, 3]]),
+    ("repeated", 3, &[&[0, 1], &[0, 1], &[1, 0], &[1, 2], &[1], &[1]]),
+    ("nested", 4, &[&[0, 1, 2], &[0, 1], &[1], &[2], &[], &[2, 3], &[3]]),
+    ("unmeasured", 6, &[&[1, 4], &[4]]),
+];
+
+/// A domain and noisy marginals of a skewed table over it.
+#[derive(Debug, Clone)]
+struct Problem {
+    cardinalities: Vec<u32>,
+    targets: Vec<Target>,
+    zeros: Vec<Zeros>,
+    total: f64,
+}
+
+impl Problem {
+    fn new(cardinalities: &[u32], cliques: &[&[usize]], total: f64, noise: f64, coarse: bool, seed: u64) -> Self {
+        let mut random = Random::new([seed]);
+        let size = cardinalities.iter().map(|&c| c as usize).product();
+        let weights: Vec<f64> = (0..size).map(|_| (6.0 * random.unit()).exp()).collect();
+        let sum: f64 = weights.iter().sum();
+        let truth: Vec<f64> = weights.iter().map(|weight| total * weight / sum).collect();
+        let mut targets = Vec::new();
+        for clique in cliques {
+            let axes = clique.iter().map(|&attribute| {
+                let size = cardinalities[attribute];
+                let buckets = size.div_ceil(2);
+                let map =
+                    (coarse && random.below(2) == 0).then(|| (0..size).map(|_| random.below_u32(buckets)).collect());
+                Axis { attribute, size: if map.is_some() { buckets } else { size }, map }
+            });
+            let axes: Vec<Axis> = axes.collect();
+            let cells = axes.iter().map(|axis| axis.size as usize).product();
+            let sigma = noise * (0.5 + random.unit());
+            let mut target = Target { axes, values: vec![0.0; cells], weight: 1.0 / (sigma * sigma) };
+            let exact = naive::marginal(cardinalities, &truth, &target);
+            target.values = exact.iter().map(|value| value + 4.0 * sigma * (random.unit() - 0.5)).collect();
+            targets.push(target);
+        }
+        Self { cardinalities: cardinalities.to_vec(), targets, zeros: Vec::new(), total }
+    }
+
+    fn of_shape(shape: usize, coarse: bool, seed: u64) -> Self {
+        let (_, attributes, cliques) = SHAPES[shape];
+        let mut random = Random::new([seed, 1]);
+        let cardinalities: Vec<u32> = (0..attributes).map(|_| 1 + random.below_u32(4)).collect();
+        Self::new(&cardinalities, cliques, 1000.0, 20.0, coarse, seed)
+    }
+
+    /// Forbid some cells of a clique.
+    fn forbid(mut self, clique: &[usize], share: f64, seed: u64) -> Self {
+        let mut random = Random::new([seed, 2]);
+        let cells: usize = clique.iter().map(|&a| self.cardinalities[a] as usize).product();
+        let mut forbidden: Vec<bool> = (0..cells).map(|_| random.unit() < share).collect();
+        forbidden[random.below(cells)] = false;
+        self.zeros.push((clique.to_vec(), forbidden));
+        self
+    }
+
+    fn model(&self, start: Option<&[&[f64]]>) -> Pgm {
+        let cancel = Cancel::default();
+        Pgm::new(&self.cardinalities, &self.targets, &self.zeros, self.total, start, LIMIT, &cancel).unwrap()
+    }
+
+    fn fitted(&self, steps: usize) -> Pgm {
+        let mut model = self.model(None);
+        for _ in 0..steps {
+            let before = model.loss();
+            assert!(model.step(&Cancel::default()).unwrap() <= before);
+        }
+        model
+    }
+
+    fn joint(&self, model: &Pgm) -> Vec<f64> {
+        let potentials: Vec<&[f64]> = model.potentials().collect();
+        naive::joint(&self.cardinalities, &self.targets, &potentials, &self.zeros, self.total)
+    }
+}
+
+fn plain(cardinalities: &[u32], clique: &[usize]) -> Target {
+    let axes: Vec<Axis> =
+        clique.iter().map(|&attribute| Axis { attribute, map: None, size: cardinalities[attribute] }).collect();
+    let cells = axes.iter().map(|axis| axis.size as usize).product();
+    Target { axes, values: vec![0.0; cells], weight: 1.0 }
+}
+
+/// Every set of up to three attributes, each in some order.
+fn queries(attributes: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![vec![]];
+    for a in 0..attributes {
+        all.push(vec![a]);
+        for b in (0..attributes).filter(|&b| b != a) {
+            all.push(vec![a, b]);
+            all.extend((a + 1..attributes).filter(|&c| c != b).map(|c| vec![b, c, a]));
+        }
+    }
+    all
+}
+
+fn assert_near(a: &[f64], b: &[f64], what: &str) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    for (x, y) in a.iter().zip(b) {
+        assert!((x - y).abs() <= 1e-9 * (1.0 + y.abs()), "{what}: {x} is not {y}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn marginals_are_those_of_the_joint_distribution(
+        shape in 0..SHAPES.len(), coarse: bool, zeros: bool, scale in prop_oneof![Just(1.0), Just(30.0), Just(600.0)],
+        seed: u64,
+    ) {
+        let mut problem = Problem::of_shape(shape, coarse, seed);
+        let attributes = problem.cardinalities.len();
+        if zeros {
+            problem = problem.forbid(&[1, 0], 0.4, seed).forbid(&[attributes - 1], 0.3, seed);
+        }
+        let mut random = Random::new([seed, 3]);
+        let mut potentials = |target: &Target| -> Vec<f64> {
+            target.values.iter().map(|_| scale * (random.unit() - 0.5)).collect()
+        };
+        let start: Vec<Vec<f64>> = problem.targets.iter().map(&mut potentials).collect();
+        let start: Vec<&[f64]> = start.iter().map(Vec::as_slice).collect();
+        let mut model = problem.model(Some(&start));
+        let joint = problem.joint(&model);
+        let (loss, _) = naive::loss_and_gap(&problem.cardinalities, &joint, &problem.targets, &problem.zeros);
+        prop_assert!((model.loss() - loss).abs() <= 1e-9 * loss);
+        let cliques = queries(attributes);
+        let found = model.marginals(&cliques, &Cancel::default()).unwrap();
+        for (clique, table) in cliques.iter().zip(found) {
+            let expected = naive::marginal(&problem.cardinalities, &joint, &plain(&problem.cardinalities, clique));
+            assert_near(&table, &expected, &format!("{} {clique:?}", SHAPES[shape].0));
+        }
+    }
+
+    #[test]
+    fn the_loss_becomes_the_smallest_there_is(shape in 0..SHAPES.len(), coarse: bool, zeros: bool, seed: u64) {
+        let mut problem = Problem::of_shape(shape, coarse, seed);
+        if zeros {
+            problem = problem.forbid(&[0, 1], 0.3, seed);
+        }
+        let model = problem.fitted(400);
+        let joint = problem.joint(&model);
+        let (loss, gap) = naive::loss_and_gap(&problem.cardinalities, &joint, &problem.targets, &problem.zeros);
+        prop_assert!((model.loss() - loss).abs() <= 1e-6 * loss + 1e-9, "{} is not {loss}", model.loss());
+        prop_assert!(gap <= 1e-3 * loss + 1e-6, "{}: {loss} may be {gap} above the smallest", SHAPES[shape].0);
+    }
+
+    #[test]
+    fn records_are_as_many_as_the_model_says(shape in 0..SHAPES.len(), coarse: bool, zeros: bool, seed: u64) {
+        let mut problem = Problem::of_shape(shape, coarse, seed);
+        if zeros {
+            problem = problem.forbid(&[1, 0], 0.4, seed);
+        }
+        let mut model = problem.fitted(20);
+        let records = 20_000;
+        let columns = model.records(records, seed, &Cancel::default()).unwrap();
+        let joint: Vec<f64> = problem.joint(&model).iter().map(|count| count * records as f64 / problem.total).collect();
+        let sizes = &problem.cardinalities;
+        let rows: Vec<Vec<u32>> =
+            (0..records).map(|r| columns.iter().map(|codes| codes.column().code(r)).collect()).collect();
+        for (clique, forbidden) in &problem.zeros {
+            for row in &rows {
+                prop_assert!(!forbidden[clique.iter().fold(0, |cell, &a| cell * sizes[a] as usize + row[a] as usize)]);
+            }
+        }
+        for target in &problem.targets {
+            let clique: Vec<usize> = target.axes.iter().map(|axis| axis.attribute).collect();
+            let expected = naive::marginal(sizes, &joint, &plain(sizes, &clique));
+            let mut counts = vec![0.0; expected.len()];
+            for row in &rows {
+                counts[clique.iter().fold(0, |cell, &a| cell * sizes[a] as usize + row[a] as usize)] += 1.0;
+            }
+            // Each clique on the way from the root may add a record for each cell of its separator.
+            for (count, expected) in counts.iter().zip(expected) {
+                prop_assert!((count - expected).abs() < 40.0, "{clique:?}: {count} is not {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn trees_hold_all_cliques_and_run_through_each_attribute(
+        cardinalities in prop::collection::vec(1u32..9, 1..12), picks in prop::collection::vec(any::<u64>(), 0..14),
+    ) {
+        let attributes = cardinalities.len();
+        let clique = |&pick: &u64| sorted((0..attributes).filter(|a| (pick >> (5 * a)).trailing_zeros() >= 2));
+        let cliques: Vec<Vec<usize>> = picks.iter().map(clique).collect();
+        let tree = JunctionTree::new(&cardinalities, &cliques);
+        prop_assert_eq!(graph::model_cells(&cardinalities, &cliques), tree.cells(&cardinalities));
+        for clique in &cliques {
+            prop_assert!(tree.cliques.iter().any(|larger| tree::contains(larger, clique)));
+        }
+        for (n, clique) in tree.cliques.iter().enumerate() {
+            prop_assert!(n == 0 || tree.depths[n] == tree.depths[tree.parents[n]] + 1);
+            prop_assert!(tree.cliques.iter().filter(|larger| tree::contains(larger, clique)).count() == 1);
+        }
+        for a in 0..attributes {
+            // Its cliques form one subtree: all but one hang on another of them.
+            let has = |n: usize| tree.cliques[n].contains(&a);
+            let tops = (0..tree.cliques.len()).filter(|&n| has(n) && (n == 0 || !has(tree.parents[n]))).count();
+            prop_assert_eq!(tops, 1, "attribute {}", a);
+        }
+    }
+}
+
+#[test]
+fn known_graphs_have_their_known_size() {
+    let twos = [2; 9];
+    let cells = |cliques: &[&[usize]]| {
+        let cliques: Vec<Vec<usize>> = cliques.iter().map(|clique| clique.to_vec()).collect();
+        graph::model_cells(&twos, &cliques)
+    };
+    assert_eq!(cells(&[]), 9 * 2);
+    assert_eq!(cells(&[&[0, 1], &[1, 2]]), 2 * 4 + 6 * 2);
+    // A cycle of five is three triangles.
+    assert_eq!(cells(&[&[0, 1], &[1, 2], &[2, 3], &[3, 4], &[4, 0]]), 3 * 8 + 4 * 2);
+    assert_eq!(graph::model_cells(&[u32::MAX; 9], &[(0..9).collect()]), u128::MAX);
+    // The chord of a square joins its two small corners.
+    let square = [vec![0, 1], vec![1, 2], vec![2, 3], vec![3, 0]];
+    assert_eq!(graph::model_cells(&[2, 50, 2, 50], &square), 2 * (2 * 2 * 50));
+}
+
+fn with_threads<T: Send>(threads: usize, job: impl FnOnce() -> T + Send) -> T {
+    parallel::pool(NonZero::new(threads).unwrap()).unwrap().install(job)
+}
+
+#[test]
+fn threads_change_nothing() {
+    let cliques: [&[usize]; 6] = [&[0, 1], &[1, 2], &[2, 3], &[0, 3], &[4, 0], &[1]];
+    let run = |cardinalities: &[u32]| {
+        let mut targets: Vec<Target> = cliques.iter().map(|clique| plain(cardinalities, clique)).collect();
+        let mut random = Random::new([5]);
+        for value in targets.iter_mut().flat_map(|target| &mut target.values) {
+            *value = 100.0 * random.unit().powi(4) - 1.0;
+        }
+        let cancel = Cancel::default();
+        let mut model = Pgm::new(cardinalities, &targets, &[], 5e4, None, LIMIT, &cancel).unwrap();
+        let losses: Vec<f64> = (0..8).map(|_| model.step(&cancel).unwrap()).collect();
+        let marginals = model.marginals(&[vec![3, 1], vec![4, 2, 0]], &cancel).unwrap();
+        let records = model.records(5_000, 3, &cancel).unwrap();
+        let codes: Vec<Vec<u32>> =
+            records.iter().map(|codes| (0..5_000).map(|r| codes.column().code(r)).collect()).collect();
+        (losses, marginals, codes)
+    };
+    // The second has tables large enough to be cut.
+    for cardinalities in [[3, 4, 2, 5, 6], [40, 60, 50, 70, 3]] {
+        let one = with_threads(1, || run(&cardinalities));
+        assert_eq!(one, with_threads(2, || run(&cardinalities)));
+        assert_eq!(one, with_threads(8, || run(&cardinalities)));
+    }
+}
+
+#[test]
+fn a_warm_start_goes_on_where_the_other_ended() {
+    let problem = Problem::of_shape(5, false, 4);
+    let cold = problem.fitted(30);
+    let potentials: Vec<&[f64]> = cold.potentials().collect();
+    let warm = problem.model(Some(&potentials));
+    assert!((warm.loss() - cold.loss()).abs() <= 1e-12 * cold.loss());
+}
+
+#[test]
+fn an_interrupted_step_changes_nothing() {
+    let problem = Problem::of_shape(6, false, 4);
+    let mut model = problem.fitted(5);
+    let (loss, before) = (model.loss(), model.marginals(&[vec![0, 5]], &Cancel::default()).unwrap());
+    let cancel = Cancel::default();
+    cancel.cancel();
+    assert_eq!(model.step(&cancel), Err(Error::Interrupted));
+    assert_eq!(model.marginals(&[vec![0, 5]], &cancel), Err(Error::Interrupted));
+    assert!(model.loss().to_bits() == loss.to_bits());
+    assert_eq!(model.marginals(&[vec![0, 5]], &Cancel::default()).unwrap(), before);
+}
+
+#[test]
+fn a_model_too_large_is_refused_before_it_is_built() {
+    let cardinalities = [2_000; 6];
+    let pairs = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]];
+    let targets: Vec<Target> = pairs.iter().map(|pair| plain(&cardinalities, pair)).collect();
+    let refused = Pgm::new(&cardinalities, &targets, &[], 10.0, None, LIMIT, &Cancel::default());
+    let Err(Error::ModelTooLarge { cells, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(cells, 4 * 2_000u128.pow(3));
+    // The tree is small enough, but not what connects the ends of a chain.
+    let targets: Vec<Target> = (0..5).map(|a| plain(&[30; 6], &[a, a + 1])).collect();
+    let mut model = Pgm::new(&[30; 6], &targets, &[], 10.0, None, 1 << 22, &Cancel::default()).unwrap();
+    assert!(model.marginals(&[vec![0, 5]], &Cancel::default()).is_ok());
+    let all: Vec<usize> = (0..6).collect();
+    assert!(matches!(model.marginals(&[all], &Cancel::default()), Err(Error::ModelTooLarge { .. })));
+}
+
+#[test]
+fn a_model_without_any_cell_is_refused() {
+    let zeros = [(vec![0], vec![true, true])];
+    let refused = Pgm::new(&[2, 3], &[plain(&[2, 3], &[0, 1])], &zeros, 10.0, None, LIMIT, &Cancel::default());
+    assert!(matches!(refused, Err(Error::InvalidParameter(_))));
+}
