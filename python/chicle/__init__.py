@@ -24,7 +24,7 @@ from chicle.evaluate import Evaluation, evaluate
 from chicle.generate import Descent, Gum, Pgm, descend, gum, independent, jt_size, mcf, pgm
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
-from chicle.mechanisms import Independent, Prism, PrismOptions, PrivSyn
+from chicle.mechanisms import MST, Independent, Prism, PrismOptions, PrivSyn
 from chicle.privacy import Budget, Ledger
 from chicle.records import Records
 from chicle.release import Release, load
@@ -33,6 +33,7 @@ from chicle.schema import Schema
 from chicle.synthesize import synthesize
 
 __all__ = [
+    "MST",
     "ArtefactError",
     "Budget",
     "BudgetExceeded",

@@ -26,6 +26,8 @@ MECHANISMS: dict[str, Callable[..., Mechanism]] = {
     "Independent": chicle.Independent,
     "PrivSyn": lambda **given: chicle.PrivSyn(options={"passes": 3}, **given),
     "PrivSyn-published": lambda **given: chicle.PrivSyn(form="published", options={"passes": 3}, **given),
+    "PrivSyn-pgm": lambda **given: chicle.PrivSyn(generator="pgm", **given),
+    "MST": chicle.MST,
     "Prism": chicle.Prism,
     "Prism-pairs": lambda **given: chicle.Prism(options=PrismOptions(order=2, sizes=(3, 2)), **given),
     "Prism-plain": lambda **given: chicle.Prism(

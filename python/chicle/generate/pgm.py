@@ -112,9 +112,9 @@ class Pgm:
     >>> smokers = Measurement(("sex", "smokes"), np.array([[40, 0], [30, 30]]), 1.0)
     >>> model = Pgm([ages, smokers], {"age": 3, "sex": 2, "smokes": 2}).fit()
     >>> model.marginal(("age", "smokes")).round(1)
-    array([[48.7,  9.8],
-           [ 9.8,  9.8],
-           [ 9.8,  9.8]])
+    array([[49.6,  9.9],
+           [ 9.9,  9.9],
+           [ 9.9,  9.9]])
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from chicle.generate.targets import Target, check_size, check_targets, margins, 
 from chicle.measure import Measurement, estimate_total
 from chicle.records import Records
 
-__all__ = ["independent", "spanning_tree"]
+__all__ = ["independent", "spanning_forest", "spanning_tree"]
 
 
 def independent(
@@ -119,18 +119,32 @@ def _proper(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return onto_simplex(table.reshape(-1), max(float(table.sum()), 1.0)).reshape(table.shape)
 
 
-def _parents(tables: Mapping[Clique, npt.NDArray[np.float64]]) -> dict[str, str]:
-    """Return the parent of every attribute of the maximum spanning forest but its roots."""
-    heaviest_first = sorted(tables, key=lambda pair: -_mutual_information(tables[pair]))
+def spanning_forest(heaviest_first: Sequence[Clique]) -> list[Clique]:
+    """Return the pairs that Kruskal's algorithm keeps: each the heaviest that closes no circle.
+
+    Examples
+    --------
+    >>> spanning_forest([("a", "b"), ("b", "c"), ("a", "c"), ("d", "e")])
+    [('a', 'b'), ('b', 'c'), ('d', 'e')]
+    """
     component: dict[str, set[str]] = {}
-    neighbours: dict[str, list[str]] = {}
+    kept = []
     for a, b in heaviest_first:
         ours, theirs = component.setdefault(a, {a}), component.setdefault(b, {b})
         if ours is not theirs:
             ours |= theirs
             component.update(dict.fromkeys(theirs, ours))
-            neighbours.setdefault(a, []).append(b)
-            neighbours.setdefault(b, []).append(a)
+            kept.append((a, b))
+    return kept
+
+
+def _parents(tables: Mapping[Clique, npt.NDArray[np.float64]]) -> dict[str, str]:
+    """Return the parent of every attribute of the maximum spanning forest but its roots."""
+    heaviest_first = sorted(tables, key=lambda pair: -_mutual_information(tables[pair]))
+    neighbours: dict[str, list[str]] = {}
+    for a, b in spanning_forest(heaviest_first):
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
     parents: dict[str, str] = {}
     seen: set[str] = set()
     for root, _ in heaviest_first:

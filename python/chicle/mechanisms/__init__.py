@@ -3,10 +3,11 @@
 from chicle.mechanisms import elsewhere
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.independent import Independent
+from chicle.mechanisms.mst import MST
 from chicle.mechanisms.prism import Prism, PrismOptions
 from chicle.mechanisms.privsyn import PrivSyn
 
-__all__ = ["Independent", "Prism", "PrismOptions", "PrivSyn", "elsewhere"]
+__all__ = ["MST", "Independent", "Prism", "PrismOptions", "PrivSyn", "elsewhere"]
 
 BY_NAME: dict[str, type[Mechanism]] = {
     name.lower(): made for name in __all__ if isinstance(made := globals()[name], type) and issubclass(made, Mechanism)

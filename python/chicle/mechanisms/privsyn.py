@@ -38,9 +38,12 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "gum": {"variant": "tuned", "passes": 30},
     "descent": {"sweeps": 3},
     "mcf": {},
-    "pgm": {},
+    "pgm": {"iterations": 300},
 }
 _KERNELS: dict[str, Callable[..., Records]] = {"gum": gum, "descent": descend, "mcf": mcf, "pgm": pgm}
+
+
+_MODEL = 4 * 2**20  # bytes of the junction tree of chosen pairs
 
 
 class PrivSyn(Mechanism):
@@ -52,7 +55,8 @@ class PrivSyn(Mechanism):
         As for every mechanism; ``accounting="zcdp-basic"`` is the paper's.
     generator
         ``"gum"``, the paper's record update; ``"descent"``, chicle's own, closer to the targets and faster; ``"mcf"``,
-        the paper's baseline; ``"pgm"``, a graphical model, where the chosen cliques are few enough for one.
+        the paper's baseline; ``"pgm"``, a graphical model: chosen pairs that would take its junction tree above 4 MB
+        are left out, and pairs are not combined.
     shares
         Parts of the budget for the 1-ways, for selection and for the chosen marginals. Within the first and the last,
         a marginal of c cells gets a share ~ c^(2/3) ([P] equation 1).
@@ -146,6 +150,8 @@ class PrivSyn(Mechanism):
         first, second, third = self._parts(rho, schema.domain)
         domain, k = schema.domain, schema.max_records_per_person
         given = None if self.cliques is None else given_cliques(self.cliques, domain)
+        if given is not None and self.generator == "pgm":
+            _check_model(given, domain, options["options"])
         singles = [(name,) for name in domain]
         sigmas = [calibrate(first * share, l2_sensitivity=k) for share in budget_shares(singles, domain)]
         one_ways = measure(records, singles, sigmas, ledger, purpose="1-way", threads=self.threads)
@@ -154,8 +160,6 @@ class PrivSyn(Mechanism):
         chosen = self._select(coded, compression.one_ways, ledger, second, third) if given is None else given
         # With nothing worth a marginal, the rest of the budget makes the 1-ways better.
         cliques = chosen or singles
-        if self.generator == "pgm":
-            _check_model([*singles, *cliques], compression.domain, options["options"])
         shares = budget_shares(cliques, compression.domain)
         sigmas = [calibrate(third * share, l2_sensitivity=k) for share in shares]
         measured = measure(coded, cliques, sigmas, ledger, threads=self.threads)
@@ -175,6 +179,8 @@ class PrivSyn(Mechanism):
             l2_sensitivity=records.max_records_per_person,
             allow_not_private=not ledger.private,
         )
+        if self.generator == "pgm":
+            return _within(_MODEL, pairs, records.domain)
         return combine(pairs, records.domain, gamma=self.gamma)
 
     def _generation(self) -> dict[str, Any]:
@@ -245,14 +251,22 @@ def _generator(
 
 
 def _check_model(cliques: Sequence[Clique], domain: Domain, options: Mapping[str, Any]) -> None:
-    """Refuse cliques that no graphical model can hold before they are measured."""
+    """Refuse cliques that no graphical model can hold before anything is spent."""
     limit = options.get("memory_limit", MEMORY_LIMIT)
     if (size := 2 * jt_size(cliques, domain)) > limit:
         raise InfeasibleError(
-            f"a graphical model of the {len(cliques)} chosen cliques takes {size:.3g} bytes, above the limit of "
-            f"{limit:.3g}; take generator='gum' or 'descent', a smaller gamma, or options={{'memory_limit': ...}}. "
-            "The chosen cliques were not measured; 1-ways and selection stay paid for"
+            f"a graphical model of these {len(cliques)} cliques takes {size:.3g} bytes, above the limit of "
+            f"{limit:.3g}; give fewer cliques, take generator='gum' or 'descent', or raise options={{'memory_limit': ...}}"
         )
+
+
+def _within(size: int, chosen: Sequence[Clique], domain: Domain) -> list[Clique]:
+    """Return cliques, the first first, as long as their junction tree takes no more than so many bytes."""
+    kept: list[Clique] = []
+    for clique in chosen:
+        if jt_size([*kept, clique], domain) <= size:
+            kept.append(clique)
+    return kept
 
 
 def _check_options(generator: str, options: Mapping[str, Any]) -> None:

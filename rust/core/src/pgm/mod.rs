@@ -193,17 +193,17 @@ impl Pgm {
     pub fn marginals(&mut self, cliques: &[Vec<usize>], cancel: &Cancel) -> Result<Vec<Vec<f64>>> {
         self.calibrate(cancel)?;
         let rank = |&a: &usize| self.order.iter().position(|&b| b == a).expect("an attribute of the domain");
-        let marginal = |clique: &Vec<usize>| {
-            cancel.check()?;
-            let own: Vec<(usize, u32)> = clique.iter().map(rank).map(|r| (r, self.tree.cardinalities[r])).collect();
-            let wanted = sorted(own.iter().map(|&(r, _)| r));
-            let table = query::marginal(&self.tree, &self.beliefs, &wanted, self.memory_limit, cancel)?;
-            let Some(places) = placement(&own, &wanted, |_, code| code) else { return Ok(table) };
+        let axes = |clique: &Vec<usize>| clique.iter().map(rank).map(|r| (r, self.tree.cardinalities[r])).collect();
+        let owns: Vec<Vec<(usize, u32)>> = cliques.iter().map(axes).collect();
+        let sets: Vec<Vec<usize>> = owns.iter().map(|own| sorted(own.iter().map(|&(r, _)| r))).collect();
+        let tables = query::marginals(&self.tree, &self.beliefs, &sets, self.memory_limit, cancel)?;
+        let placed = |((table, own), set): ((Vec<f64>, &Vec<(usize, u32)>), &Vec<usize>)| {
+            let Some(places) = placement(own, set, |_, code| code) else { return table };
             let mut ordered = vec![0.0; table.len()];
             places.iter().zip(table).for_each(|(&place, value)| ordered[place as usize] = value);
-            Ok(ordered)
+            ordered
         };
-        cliques.par_iter().with_max_len(1).map(marginal).collect()
+        Ok(tables.into_par_iter().zip(&owns).zip(&sets).map(placed).collect())
     }
 
     /// Draw records from the model.

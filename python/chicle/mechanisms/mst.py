@@ -1,0 +1,158 @@
+"""MST (McKenna, Miklau and Sheldon 2021): 1-ways, a tree of the strongest pairs, and the graphical model of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chicle._checks import integer
+from chicle.compress import Compression, compress, over_compressed, over_original
+from chicle.discover import Discovery
+from chicle.domain import Clique, Domain, pairs
+from chicle.errors import DomainError, ParameterError
+from chicle.generate.pgm import Pgm
+from chicle.generate.start import spanning_forest
+from chicle.marginals import MEMORY_LIMIT
+from chicle.measure import Measurement, measure
+from chicle.mechanisms.base import Mechanism
+from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
+from chicle.privacy.budget import Accounting, Budget, calibrate
+from chicle.privacy.ledger import Ledger
+from chicle.records import Records
+from chicle.release import Generator, Note, Release, generator_of, singles_of
+from chicle.schema import Schema
+from chicle.select import budget_shares, indif
+
+__all__ = ["MST"]
+
+_BYTES = 400  # that the model of a tree takes for each measured cell, at most
+
+
+class MST(Mechanism):
+    """Measure 1-ways and the pairs of a spanning tree; records follow the graphical model of them.
+
+    The tree is chosen by noisy scores: how far each pair's counts are from the product of the released 1-ways, as
+    integers with Gaussian noise (`chicle.select.indif`). The paper draws its edges one by one by the exponential
+    mechanism; under exact Gaussian accounting one noisy vector of scores costs less.
+
+    Parameters
+    ----------
+    epsilon, delta, rho, mu, accounting, discovery, threads, progress
+        As for every mechanism.
+    shares
+        Parts of the budget for the 1-ways, for selection and for the pairs of the tree. Within the first and the last,
+        a marginal of c cells gets a share ~ c^(2/3).
+    theta
+        Values whose noisy count is below this many sigmas are merged.
+    iterations
+        Most steps of fitting the model.
+
+    Examples
+    --------
+    >>> import chicle
+    >>> census = chicle.datasets.census(5_000, d=6)
+    >>> synth = chicle.MST(epsilon=1, delta=1e-9).fit(census)
+    >>> [len(measured.clique) for measured in synth.release_.measurements]
+    [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
+    >>> table = synth.sample(seed=0)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        accounting: Accounting | None = None,
+        discovery: Discovery | None = None,
+        shares: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3),
+        theta: float = 3.0,
+        iterations: int = 1_000,
+        threads: int | None = None,
+        progress: Callable[[int, float], None] | None = None,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            accounting=accounting,
+            discovery=discovery,
+            threads=threads,
+            progress=progress,
+        )
+        self.shares = shares
+        self.theta = theta
+        self.iterations = iterations
+
+    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
+        domain, k = schema.domain, schema.max_records_per_person
+        first, second, third = self._parts(budget.rho, domain)
+        steps = one_way_steps(domain, first, k, n)
+        if number := len(_candidates(domain)):
+            steps.append(Step(release="selection", of=f"{number:,} pairs", values=number, rho=second))
+            # A tree has fewer pairs than this spreads the budget over, so that noise is less than said.
+            least, most = pair_errors(domain, third, k, n) or (None, None)
+            steps.append(Step(release="marginal", of="the pairs of a tree", rho=third, error=most, least_error=least))
+        return Plan("MST", budget, steps, n, rough_cost(domain, n, per_pair=5))
+
+    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release:
+        options = {"theta": self.theta, "iterations": integer("iterations", self.iterations, 1)}
+        domain, k = schema.domain, schema.max_records_per_person
+        first, second, third = self._parts(rho, domain)
+        singles = [(name,) for name in domain]
+        sigmas = [calibrate(first * share, l2_sensitivity=k) for share in budget_shares(singles, domain)]
+        one_ways = measure(records, singles, sigmas, ledger, purpose="1-way", threads=self.threads)
+        if not (candidates := _candidates(domain)):
+            return Release(schema, tuple(one_ways), ledger, "MST", options)
+        compression = compress(one_ways, domain, theta=self.theta)
+        coded = compression.encode(records)
+        scores = indif(coded, ledger, rho=second, one_ways=compression.one_ways, pairs=candidates, threads=self.threads)
+        strongest_first = sorted(range(len(candidates)), key=lambda i: -scores.values[i])
+        tree = spanning_forest([candidates[i] for i in strongest_first])
+        sigmas = [calibrate(third * share, l2_sensitivity=k) for share in budget_shares(tree, coded.domain)]
+        measured = measure(coded, tree, sigmas, ledger, threads=self.threads)
+        released = [over_original(table, compression) for table in measured]
+        return Release(schema, (*one_ways, *released), ledger, "MST", options)
+
+    def _parts(self, rho: float, domain: Domain) -> tuple[float, float, float]:
+        """Return the rho of the 1-ways, of selection and of the tree."""
+        if len(self.shares) != 3 or not all(share > 0 for share in self.shares):
+            raise ParameterError(f"shares must be three positive numbers, not {self.shares!r}")
+        if not _candidates(domain):
+            return rho, 0.0, 0.0
+        total = sum(self.shares)
+        first, second, third = (rho * share / total for share in self.shares)
+        return first, second, third
+
+
+def _candidates(domain: Domain) -> list[Clique]:
+    """Return the pairs of which a tree has room in memory, whichever are chosen."""
+    most = MEMORY_LIMIT // (_BYTES * len(domain))
+    return [pair for pair in pairs(domain) if domain.cells(pair) <= most]
+
+
+@dataclass(frozen=True, eq=False)
+class _ModelRecords(Generator):
+    """Records of the graphical model of the measurements, over the compressed domain."""
+
+    targets: Sequence[Measurement]
+    compression: Compression
+    iterations: int
+
+    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
+        model = Pgm(self.targets, self.compression.domain, threads=threads).fit(self.iterations, progress=note)
+        return self.compression.decode(model.records(n, seed), seed)
+
+
+@generator_of("MST")
+def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
+    one_ways, rest = singles_of(schema, measurements)
+    compression = compress(one_ways, schema.domain, theta=told["theta"])
+    measured = [over_compressed(table, compression) for table in rest]
+    for table in measured:
+        if table.coarsening:
+            raise DomainError(f"the measurement of {table.clique!r} is coarser than the values that MST keeps")
+    return _ModelRecords([*compression.one_ways, *measured], compression, told["iterations"])
