@@ -120,7 +120,7 @@ def test_buckets_are_fitted_as_buckets() -> None:
 def test_structural_zeros_stay_empty() -> None:
     measured, sizes = noisy("cycle", seed=2)
     rng = np.random.default_rng(0)
-    zeros = {
+    zeros: dict[Clique, npt.NDArray[np.bool_]] = {
         ("a", "b"): rng.random((sizes["a"], sizes["b"])) < 0.3,
         ("c", "a"): rng.random((sizes["c"], sizes["a"])) < 0.3,
     }

@@ -259,8 +259,8 @@ def jt_size(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -> int:
     (2400, 80000)
     """
     domain = domain if isinstance(domain, Domain) else Domain(domain)
-    *rest, last = [*([domain.position(name) for name in domain.check(clique)] for clique in cliques), []]
-    (cells,) = _core.model_cells(list(domain.values()), rest, [last])
+    held = [[domain.position(name) for name in domain.check(clique)] for clique in cliques]
+    (cells,) = _core.model_cells(list(domain.values()), held, [[]])
     return _BYTES * cells
 
 

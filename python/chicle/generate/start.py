@@ -128,7 +128,7 @@ def spanning_forest(heaviest_first: Sequence[Clique]) -> list[Clique]:
     [('a', 'b'), ('b', 'c'), ('d', 'e')]
     """
     component: dict[str, set[str]] = {}
-    kept = []
+    kept: list[Clique] = []
     for a, b in heaviest_first:
         ours, theirs = component.setdefault(a, {a}), component.setdefault(b, {b})
         if ours is not theirs:

@@ -19,7 +19,7 @@ from chicle.mechanisms.base import Mechanism
 from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
-from chicle.records import Records
+from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.select import budget_shares, indif
@@ -98,7 +98,7 @@ class MST(Mechanism):
             steps.append(Step(release="marginal", of="the pairs of a tree", rho=third, error=most, least_error=least))
         return Plan("MST", budget, steps, n, rough_cost(domain, n, per_pair=5))
 
-    def _fit(self, records: Records, schema: Schema, rho: float, ledger: Ledger) -> Release:
+    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
         options = {"theta": self.theta, "iterations": integer("iterations", self.iterations, 1)}
         domain, k = schema.domain, schema.max_records_per_person
         first, second, third = self._parts(rho, domain)

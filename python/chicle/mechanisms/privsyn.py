@@ -256,7 +256,7 @@ def _check_model(cliques: Sequence[Clique], domain: Domain, options: Mapping[str
     if (size := 2 * jt_size(cliques, domain)) > limit:
         raise InfeasibleError(
             f"a graphical model of these {len(cliques)} cliques takes {size:.3g} bytes, above the limit of "
-            f"{limit:.3g}; give fewer cliques, take generator='gum' or 'descent', or raise options={{'memory_limit': ...}}"
+            f"{limit:.3g}; give fewer cliques, take generator='gum' or 'descent', or raise the memory_limit in options"
         )
 
 
