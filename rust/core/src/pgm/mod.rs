@@ -197,13 +197,8 @@ impl Pgm {
         let owns: Vec<Vec<(usize, u32)>> = cliques.iter().map(axes).collect();
         let sets: Vec<Vec<usize>> = owns.iter().map(|own| sorted(own.iter().map(|&(r, _)| r))).collect();
         let tables = query::marginals(&self.tree, &self.beliefs, &sets, self.memory_limit, cancel)?;
-        let placed = |((table, own), set): ((Vec<f64>, &Vec<(usize, u32)>), &Vec<usize>)| {
-            let Some(places) = placement(own, set, |_, code| code) else { return table };
-            let mut ordered = vec![0.0; table.len()];
-            places.iter().zip(table).for_each(|(&place, value)| ordered[place as usize] = value);
-            ordered
-        };
-        Ok(tables.into_par_iter().zip(&owns).zip(&sets).map(placed).collect())
+        let placed = tables.into_par_iter().zip(owns.par_iter().zip(&sets));
+        Ok(placed.map(|(table, (own, set))| in_order(table, own, set)).collect())
     }
 
     /// Draw records from the model.
@@ -264,6 +259,14 @@ impl Pgm {
         }
         all
     }
+}
+
+/// A table over a sorted set, with its axes in their own order.
+fn in_order(table: Vec<f64>, own: &[(usize, u32)], set: &[usize]) -> Vec<f64> {
+    let Some(places) = placement(own, set, |_, code| code) else { return table };
+    let mut ordered = vec![0.0; table.len()];
+    places.iter().zip(table).for_each(|(&place, value)| ordered[place as usize] = value);
+    ordered
 }
 
 fn sorted(attributes: impl Iterator<Item = usize>) -> Vec<usize> {
