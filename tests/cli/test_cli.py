@@ -65,7 +65,7 @@ def refused(capsys: pytest.CaptureFixture[str], argv: Sequence[str]) -> str:
 # --- The way ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", ["prism", "privsyn", "independent"])
+@pytest.mark.parametrize("mechanism", ["prism", "privsyn", "mst", "independent"])
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "feather"])
 def test_synth_then_sample(here: Path, mechanism: str, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
     out = f"made.{ending}"
