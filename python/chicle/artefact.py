@@ -136,6 +136,7 @@ def _contents(told: Mapping[str, Any], members: Mapping[str, bytes]) -> Contents
         raise ArtefactError("its header has other fields than it should")
     schema = Schema.from_dict(told["schema"])
     schema.check_reviewed()
+    schema.check_discovered()
     ledger = _ledger(told["ledger"])
     if told["private"] is not ledger.private:
         raise ArtefactError("it is private by its header or by its ledger, but not by both")

@@ -165,6 +165,7 @@ class Release:
         if not isinstance(schema, Schema):
             raise SchemaError(f"schema must be a chicle.Schema, not a {type(schema).__name__}")
         schema.check_reviewed()
+        schema.check_discovered()
         ledger = StatedLedger(claim)
         measurements, fine = (tuple(found) for found in as_measurements(marginals, schema))
         if not measurements:

@@ -305,6 +305,14 @@ class Schema:
                 "`reviewed: true` in its file or call schema.mark_reviewed()"
             )
 
+    def check_discovered(self) -> None:
+        """Raise a SchemaError if a column leaves values or bins to be discovered."""
+        for name in self.undiscovered:
+            raise SchemaError(
+                f"column {name!r} is yet to be discovered, by a fit; declare its values or bins, or take the schema of "
+                "the release"
+            )
+
     def encode(self, source: Any) -> Records:  # noqa: ANN401 - any data frame, without importing them all
         """Return a source as records over this schema's domain."""
         return self.read(source)[0]

@@ -1,5 +1,6 @@
 """Values of open columns: what a person moves, how likely a value of one person alone shows, and what is paid."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -465,6 +466,24 @@ def test_nothing_to_discover_takes_nothing() -> None:
     ledger = chicle.Independent(epsilon=1, delta=1e-9).fit({"left": [True]}, schema).ledger_
     assert ledger.budget == budget
     assert ledger.budget.rho == budget.rho
+
+
+def test_a_release_declares_everything(tmp_path: Path) -> None:
+    release = chicle.Independent(epsilon=1, delta=1e-9).fit(table_of(), SCHEMA).release_
+    release.schema.check_discovered()
+    dataclasses.replace(release, schema=SCHEMA).save(tmp_path / "r.chicle")
+    with pytest.raises(chicle.ArtefactError, match="column 'job' is yet to be discovered"):
+        chicle.load(tmp_path / "r.chicle")
+    with pytest.raises(SchemaError, match="column 'job' is yet to be discovered"):
+        chicle.Release.from_marginals(release.marginals(), SCHEMA, claim="none")
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 2, math.nan])
+def test_bad_shares_are_refused(share: float) -> None:
+    with pytest.raises(chicle.ParameterError, match="share must be"):
+        Discovery(share=share)
+    with pytest.raises(PrivacyError, match="share must be a number"):
+        Discovery(share="0.1")  # type: ignore[arg-type]
 
 
 def test_records_and_encoders_need_declared_values() -> None:

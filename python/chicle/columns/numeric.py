@@ -333,7 +333,7 @@ class Number(Binned):
     def _digits(self) -> int:
         """How many digits after the point the ruler has; fewer than none for tens, hundreds and so on."""
         most = max(-self.low, self.high)
-        digits = math.floor(math.log10(MOST_CELLS) - math.log10(self.high - self.low))
+        digits = min(math.floor(math.log10(MOST_CELLS) - math.log10(self.high - self.low)), 300)
         while most * 10.0**digits >= 2**50:
             digits -= 1
         return digits

@@ -68,7 +68,7 @@ class Open(Column):
     def merged(self, tallies: Sequence[pa.Table]) -> pa.Table:
         """Return several tallies as one, in the order of the values."""
         added = pa.concat_tables(tallies).group_by("value").aggregate([("count", "sum")])
-        return added.rename_columns({"value": "value", "count_sum": "count"}).sort_by("value")
+        return pa.table({"value": added["value"], "count": added["count_sum"]}).sort_by("value")
 
     def discovered(self, values: Iterable[Any]) -> Categorical:
         """Return the column with these values listed."""

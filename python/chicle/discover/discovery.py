@@ -14,7 +14,7 @@ from chicle.columns.private_bins import Binned
 from chicle.errors import ParameterError, PrivacyError
 from chicle.plan import Step
 from chicle.privacy.accounting import discovery_threshold
-from chicle.privacy.budget import Budget, calibrate
+from chicle.privacy.budget import Budget, calibrate, real
 from chicle.privacy.ledger import DiscoveryEvent
 from chicle.schema import Schema
 
@@ -56,7 +56,7 @@ class Discovery:
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        if self.share is not None and not 0 < self.share < 1:
+        if self.share is not None and not 0 < real("share", self.share) < 1:
             raise ParameterError(f"share must be a share of the budget between 0 and 1, not {self.share!r}")
 
     def budget(self, schema: Schema, budget: Budget) -> Budget:

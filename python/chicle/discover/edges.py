@@ -178,6 +178,7 @@ def merge_parts(starts: Integers, masses: Floats, ruler: Ruler, most: int, least
     >>> merge_parts(np.arange(8), np.array([900.0, 5, 5, 5, 5, 5, 5, 0]), ruler, 3).tolist()
     [0, 1, 5]
     """
+    masses = masses.copy()
     while len(starts) > 1:
         ends = np.append(starts[1:], ruler.end)
         width = _powered(ends[1:] - starts[:-1])
