@@ -26,6 +26,7 @@ from chicle.columns.base import refuse
 from chicle.discover import Purchase, purchases, resolve
 from chicle.privacy import DiscoveryEvent, TestNoise, accounting
 from chicle.privacy import mechanisms as door
+from tests.privacy.test_replay import Tape
 
 CANARY = "canary-4711"
 mp = mpmath.mp.clone()
@@ -512,15 +513,11 @@ def test_bad_declarations_are_refused(told: dict[str, Any], rule: str) -> None:
         Schema({"job": {"type": "open", **told}})
 
 
-class WholeTape:
+class WholeTape(Tape):
     """All that leaves a table in one fit: marginals, scores, counts of parts, and the values that were discovered."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, replayed: "WholeTape | None") -> None:
-        self.replayed = replayed
-        self.events: list[Any] = []
-        self.exact: list[Any] = []
-        self.released: list[Any] = []
-        self.values: list[Any] = []
+    def patch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Stand at every door."""
         for module in ("chicle.measure", "chicle.select.indif", "chicle.discover.edges"):
             monkeypatch.setattr(sys.modules[module], "release_gaussian", self.release)
         monkeypatch.setattr(sys.modules["chicle.discover.resolve"], "release_frequent", self.discover)
@@ -533,33 +530,20 @@ class WholeTape:
 
         monkeypatch.setattr(Open, "merged", noted)
 
-    def release(self, values: Sequence[Any], events: Sequence[Any], ledger: Ledger) -> list[Any]:
-        self.ask(events)
-        self.exact += values
-        if self.replayed is None:
-            noisy: list[Any] = door.release_gaussian(values, events, ledger)
-        else:
-            ledger.debit(events)
-            noisy = self.replayed.released[len(self.released) : len(self.events)]
-        self.released += noisy
-        return noisy
-
     def discover(self, counts: Any, told: DiscoveryEvent, ledger: Ledger) -> Any:
-        self.ask([told])
+        """Release the values that the neighbour released, whatever noise that takes."""
+        place = len(self.events)
+        self.events.append(told)  # type: ignore[arg-type]
         self.exact.append(dict(zip(self.values, counts.tolist(), strict=True)))
         if self.replayed is None:
-            kept = [self.values[place] for place in door.release_frequent(counts, told, ledger)]
+            kept = [self.values[i] for i in door.release_frequent(counts, told, ledger)]
         else:
+            before: list[Any] = list(self.replayed.events)
+            assert before[place] == told, "another question than before"
             ledger.debit([told])
-            kept = self.replayed.released[len(self.released)]
+            kept = self.replayed.released[place]
         self.released.append(kept)
         return np.array([self.values.index(value) for value in kept], dtype=np.int64)
-
-    def ask(self, events: Sequence[Any]) -> None:
-        start = len(self.events)
-        self.events += events
-        if self.replayed is not None:
-            assert self.replayed.events[start : len(self.events)] == list(events), "another question than before"
 
 
 @pytest.mark.parametrize("make", MECHANISMS)
@@ -578,8 +562,9 @@ def test_a_whole_fit_replayed_on_neighbours(make: Any, k: int) -> None:
     first: WholeTape | None = None
     samples = []
     for rows in (frame, frame.iloc[k:], pd.concat([frame, newcomer])):
+        tape = WholeTape(first)
         with pytest.MonkeyPatch.context() as patch:
-            tape = WholeTape(patch, first)
+            tape.patch(patch)
             synth = make(epsilon=3, delta=1e-6).fit(rows, schema, ledger=Ledger(budget, noise=TestNoise(5)))
         samples.append(synth.sample(100, seed=1))
         if first is None:

@@ -18,31 +18,8 @@ from chicle.columns import Integer
 from chicle.discover import Purchase, resolve
 from chicle.discover.edges import Histogram, discover_bins
 from chicle.privacy import GaussianEvent, TestNoise
-from chicle.privacy import mechanisms as door
 from chicle.sources import Source
-
-
-class Tape:
-    """What went through the door: exact values, and what was released instead of them."""
-
-    def __init__(self, replayed: "Tape | None" = None) -> None:
-        self.replayed = replayed
-        self.events: list[GaussianEvent] = []
-        self.exact: list[Any] = []
-        self.released: list[Any] = []
-
-    def release(self, values: Sequence[Any], events: Sequence[GaussianEvent], ledger: Ledger) -> list[Any]:
-        start = len(self.events)
-        self.events += events
-        self.exact += values
-        if self.replayed is None:
-            noisy = door.release_gaussian(values, events, ledger)
-        else:
-            assert self.replayed.events[start : len(self.events)] == list(events), "another question than before"
-            ledger.debit(events)
-            noisy = self.replayed.released[start : len(self.events)]
-        self.released += noisy
-        return noisy
+from tests.privacy.test_replay import Tape
 
 
 def bins_of(rows: Sequence[int], k: int, monkeypatch: pytest.MonkeyPatch, replayed: Tape | None, seed: int) -> Any:
