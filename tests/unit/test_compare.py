@@ -10,7 +10,7 @@ import pytest
 import chicle
 from chicle import Comparison
 from chicle.compare import plot, run
-from chicle.errors import ArtefactError, ParameterError, PrivacyError, SchemaError
+from chicle.errors import ArtefactError, DomainError, ParameterError, PrivacyError, SchemaError
 
 CENSUS = chicle.datasets.census(1_500, d=4)
 PEER = "tests.contenders:"
@@ -139,6 +139,10 @@ def test_what_can_not_run_is_refused_first(started: list[Any]) -> None:
         chicle.compare(CENSUS, delta=2)
     with pytest.raises(ParameterError, match="seeds"):
         chicle.compare(CENSUS, seeds=0)
+    with pytest.raises(DomainError, match="'x' is not an attribute"):
+        chicle.compare(CENSUS, label="x")
+    with pytest.raises(TypeError, match="lable"):
+        chicle.compare(CENSUS, lable="SEX")
     with pytest.raises(SchemaError, match="draft"):
         chicle.compare(CENSUS, chicle.Schema(CENSUS.domain, reviewed=False))
     assert started == []

@@ -1,6 +1,7 @@
 """Every measure of an evaluation equals an independent computation; odd tables are refused or judged sanely."""
 
 import json
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import chicle
 from chicle import Records
 from chicle.errors import ParameterError, SchemaError
 from chicle.evaluate import marginals
+from chicle.evaluate.distance import Distances
 
 DOMAIN = {"a": 3, "b": 4, "c": 2, "d": 5}
 
@@ -45,6 +47,21 @@ def test_distances_equal_numpy(dense: int, monkeypatch: pytest.MonkeyPatch) -> N
         np.testing.assert_allclose(errors.largest, [o.max() for o in off], atol=1e-12)
         assert found[f"tvd_{size}"].value == pytest.approx(np.mean([o.sum() / 2 for o in off]))
         assert found[f"tvd_{size}"].note == ""
+
+
+def test_cells_beyond_any_integer() -> None:
+    domain = {"a": 2**32 - 1, "b": 2**32 - 1, "c": 7}
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2**32 - 1, (3, 20))
+    real, made = (
+        Records({"a": rows[0, chosen], "b": rows[1, chosen], "c": rows[2, chosen] % 7}, domain)
+        for chosen in (rng.integers(0, 20, 50), rng.integers(0, 20, 30))
+    )
+    found = Distances.empty(1, 1)
+    marginals.observe([real, made], [("a", "b", "c")], None, found)
+    shares = [Counter(zip(*(records[name].tolist() for name in domain), strict=True)) for records in (real, made)]
+    expected = sum(abs(shares[0][cell] / 50 - shares[1][cell] / 30) for cell in {*shares[0], *shares[1]}) / 2
+    assert found.tvd[0, 0] == pytest.approx(expected)
 
 
 def test_association_equals_pandas() -> None:

@@ -21,6 +21,7 @@ from chicle.compare.contenders import contender
 from chicle.compare.job import Job
 from chicle.errors import ParameterError
 from chicle.evaluate.rows import row_hashes
+from chicle.evaluate.run import check_measures
 from chicle.evaluate.tables import read_one, schema_of
 from chicle.privacy.budget import Budget, positive
 from chicle.records import Records
@@ -80,6 +81,7 @@ def compare(
     """
     declared = schema_of(real, schema, None)
     declared.check_reviewed()
+    check_measures(declared, **options)
     names = list(dict.fromkeys(mechanisms))
     for name in names:
         contender(name)

@@ -23,6 +23,7 @@ __all__ = ["Marginals", "Observer", "cliques_of", "observe"]
 
 DENSE = 2**21
 _BATCH = 2**22  # cells counted at once
+_MOST = 2**63 - 1
 
 Ints = npt.NDArray[np.int64]
 
@@ -117,11 +118,14 @@ def _sorted(tables: Sequence[Records], position: int, clique: Clique) -> Margina
     """Count the cells that any of the tables occupies, by sorting."""
     domain = tables[0].domain
     columns = [np.concatenate([table[name] for table in tables]).astype(np.int64) for name in clique]
-    joint = columns[0]
+    joint, room = columns[0], domain[clique[0]]
     for name, column in zip(clique[1:], columns[1:], strict=True):
-        # Numbered anew after each attribute, so that no product overflows.
-        _, joint = np.unique(joint, return_inverse=True)
+        if room * domain[name] > _MOST:
+            # The cells that occur are numbered anew, lest a number overflow.
+            known, joint = np.unique(joint, return_inverse=True)
+            room = len(known)
         joint = joint * domain[name] + column
+        room *= domain[name]
     _, first, cell = np.unique(joint, return_index=True, return_inverse=True)
     ends = np.cumsum([len(table) for table in tables])[:-1]
     counts = [np.bincount(part, minlength=len(first)) for part in np.split(cell, ends)]

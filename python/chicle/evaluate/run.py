@@ -16,20 +16,21 @@ from chicle.evaluate.classify import classification_scores
 from chicle.evaluate.contest import Contest
 from chicle.evaluate.distance import Distances, density_scores, marginal_scores
 from chicle.evaluate.gini import check_gini, gini_scores
-from chicle.evaluate.marginals import cliques_of, observe
+from chicle.evaluate.marginals import Observer, cliques_of, observe
 from chicle.evaluate.queries import nist_range_scores, range_scores
 from chicle.evaluate.result import Association, AttributeErrors, CliqueErrors, Evaluation
 from chicle.evaluate.rows import row_scores
+from chicle.evaluate.subsample import Subsampling
 from chicle.evaluate.tables import read_both, schema_of
 from chicle.evaluate.violations import violation_scores
-from chicle.evaluate.workload import Workload, weighted, workload_scores
+from chicle.evaluate.workload import Workload, counted, weighted, workload_scores
 from chicle.generate.start import check_seed
 from chicle.privacy.budget import Budget
 from chicle.privacy.stated import StatedLedger
 from chicle.release import Release
 from chicle.schema import Schema
 
-__all__ = ["evaluate"]
+__all__ = ["check_measures", "evaluate"]
 
 _NIST_QUERIES = 300
 
@@ -94,28 +95,23 @@ def evaluate(
     """
     declared = schema_of(real, schema, release)
     seed, threads = check_seed(seed), threads_or_all(threads)
-    most = {1: None, 2: _most("pairs", pairs), 3: _most("triples", triples)}
-    queries = integer("queries", queries, 1)
+    check_measures(declared, workload=workload, label=label, gini=gini, pairs=pairs, triples=triples, queries=queries)
     budget = _budget(release, epsilon, delta)
-    weights = None if workload is None else weighted(workload, declared.domain)
-    if label is not None:
-        declared.domain.check((label,))
-    if gini is not None:
-        check_gini(declared, gini)
     contest = Contest.between(
         *read_both(real, synthetic, declared), declared, budget=budget, seed=seed, threads=threads
     )
     rng = contest.rng("cliques")
     sizes = range(1, min(3, len(declared.domain)) + 1)
-    cliques = {size: cliques_of(declared.domain, size, most[size], rng) for size in sizes}
-    if weights is None:
-        weights = dict.fromkeys(cliques[sizes[-1]], 1.0)
+    cliques = {size: cliques_of(declared.domain, size, {2: pairs, 3: triples}.get(size), rng) for size in sizes}
 
+    widest = sizes[-1]
     association = Associations.empty(4, len(cliques.get(2, ())), declared)
+    drawn = Subsampling(len(contest.real), [1.0] * len(cliques[widest]))
     found = {size: Distances.empty(3, len(cliques[size])) for size in sizes}
     for size in sizes:
-        tables = [contest.real, *contest.others]
-        observe(tables, cliques[size], threads, found[size], *([association] if size == 2 else []))
+        more: list[Observer] = [*([association] if size == 2 else []), *([drawn] if size == widest else [])]
+        observe([contest.real, *contest.others], cliques[size], threads, found[size], *more)
+    asked = (found[widest], drawn) if workload is None else counted(contest, weighted(workload, declared.domain))
     errors = {size: _clique_errors(cliques[size], found[size], comb(len(declared.domain), size)) for size in sizes}
     scores = [
         *marginal_scores(contest, found),
@@ -124,7 +120,7 @@ def evaluate(
         *density_scores(contest, found),
         *nist_range_scores(contest, _NIST_QUERIES),
         *([] if gini is None else gini_scores(contest, gini)),
-        *workload_scores(contest, weights),
+        *workload_scores(contest, *asked),
         *association_scores(contest, association),
         *row_scores(contest),
         *violation_scores(contest),
@@ -142,8 +138,26 @@ def evaluate(
     )
 
 
-def _most(name: str, value: int | None) -> int | None:
-    return None if value is None else integer(name, value, 1)
+def check_measures(
+    schema: Schema,
+    *,
+    workload: Workload | None = None,
+    label: str | None = None,
+    gini: tuple[str, str, str] | None = None,
+    pairs: int | None = None,
+    triples: int | None = None,
+    queries: int = 1,
+) -> None:
+    """Refuse what `evaluate` could not measure on a table of this schema, before any work."""
+    for name, most in (("pairs", pairs), ("triples", triples), ("queries", queries)):
+        if most is not None:
+            integer(name, most, 1)
+    if workload is not None:
+        weighted(workload, schema.domain)
+    if label is not None:
+        schema.domain.check((label,))
+    if gini is not None:
+        check_gini(schema, gini)
 
 
 def _budget(release: Release | None, epsilon: float | None, delta: float | None) -> Budget | None:

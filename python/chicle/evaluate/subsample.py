@@ -64,7 +64,8 @@ class Subsampling:
 
     def note(self, marginals: Marginals) -> None:
         """Add the cells of one clique of the real table, the first of the marginals."""
-        counts, times = np.unique(marginals.counts[0], return_counts=True)
+        counts = marginals.counts[0]
+        counts, times = np.unique(counts[counts > 0], return_counts=True)  # an empty cell stays empty
         weight = self.weights[marginals.position]
         for count, cells in zip(counts.tolist(), times.tolist(), strict=True):
             self._cells[count] = self._cells.get(count, 0.0) + weight * cells

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-import numpy as np
-
 from chicle.domain import Clique, Domain
 from chicle.errors import ParameterError
 from chicle.evaluate.contest import Contest
@@ -20,7 +18,7 @@ from chicle.evaluate.result import Score
 from chicle.evaluate.subsample import Subsampling
 from chicle.privacy.budget import real as number
 
-__all__ = ["Workload", "weighted", "workload_scores"]
+__all__ = ["Workload", "counted", "weighted", "workload_scores"]
 
 Workload: TypeAlias = Mapping[Clique, float] | Sequence[Clique]
 """Cliques, all of weight 1, or each with a weight of at least 0."""
@@ -39,16 +37,19 @@ def weighted(workload: Workload, domain: Domain) -> dict[Clique, float]:
     return weights
 
 
-def workload_scores(contest: Contest, weights: Mapping[Clique, float]) -> list[Score]:
+def counted(contest: Contest, weights: Mapping[Clique, float]) -> tuple[Distances, Subsampling]:
+    """Return what the scores of a workload are made of, counted."""
+    found = Distances.empty(len(contest.others), len(weights))
+    drawn = Subsampling(len(contest.real), list(weights.values()))
+    observe([contest.real, *contest.others], list(weights), contest.threads, found, drawn)
+    return found, drawn
+
+
+def workload_scores(contest: Contest, found: Distances, drawn: Subsampling) -> list[Score]:
     """Return the workload error and the fraction of the real rows that would have it, were they drawn at random."""
-    cliques = list(weights)
-    costs = np.array(list(weights.values()))
-    found = Distances.empty(len(contest.others), len(cliques))
-    drawn = Subsampling(len(contest.real), costs.tolist())
-    observe([contest.real, *contest.others], cliques, contest.threads, found, drawn)
-    errors = 2 * (found.tvd * costs).mean(axis=1)
+    errors = 2 * (found.tvd * drawn.weights).mean(axis=1)
     fractions = [drawn.fraction(float(error)) for error in errors]
-    what = "1 clique" if len(cliques) == 1 else f"{len(cliques):,} cliques"
+    what = "1 clique" if len(drawn.weights) == 1 else f"{len(drawn.weights):,} cliques"
     title = "rows drawn at random that do as well, of all"
     told = {"better": "high", "unit": "ratio", "source": "[A] App. C"}
     return [
