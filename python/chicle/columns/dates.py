@@ -74,7 +74,7 @@ class _Dated(Binned):
     def _check(self) -> None:
         check_outside(self.outside)
         if not isinstance(self.bins, (str, tuple, PrivateBins)):
-            raise SchemaError(f"bins must be a width or a calendar unit, such as {_BINS}, not {self.bins!r}")
+            raise SchemaError(f"bins must be {_BINS}, not {self.bins!r}")
         if not (np.diff(self.edges) > 0).all():
             raise SchemaError("bins must list its edges in rising order, from min to max")
 
@@ -343,7 +343,7 @@ class DateTime(_Dated):
         return _of_type(made, dtype)
 
 
-_BINS = '"7 days", "6 hours", "month", "quarter" or "year"'
+_BINS = 'a width or a calendar unit, such as "7 days", "6 hours", "month" or "year"; a list of edges; or "private"'
 
 
 def _width(bins: str) -> int | None:
@@ -352,7 +352,7 @@ def _width(bins: str) -> int | None:
         return None
     match = re.fullmatch(r"(\d{1,9})\s*([a-z]+?)s?", bins.strip())
     if match is None or match[2] not in _SECONDS or int(match[1]) == 0:
-        raise SchemaError(f"bins must be a width or a calendar unit, such as {_BINS}, not {bins!r}")
+        raise SchemaError(f"bins must be {_BINS}, not {bins!r}")
     return int(match[1]) * _SECONDS[match[2]]
 
 
