@@ -216,7 +216,7 @@ BUDGETS: list[dict[str, Any]] = [
     {"rho": 0.1, "discovery": Discovery(delta=1e-9)},
     {"mu": 1.0, "discovery": Discovery(delta=1e-12, share=0.7)},
 ]
-MECHANISMS = [chicle.Independent, chicle.Prism, chicle.PrivSyn]
+MECHANISMS = [chicle.Independent, chicle.Prism, chicle.PrivSyn, chicle.MST]
 
 
 @pytest.mark.parametrize("make", MECHANISMS)

@@ -87,7 +87,7 @@ BUDGETS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("make", [chicle.Independent, chicle.Prism, chicle.PrivSyn])
+@pytest.mark.parametrize("make", [chicle.Independent, chicle.Prism, chicle.PrivSyn, chicle.MST])
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("n", [0, 1, 5_000])
 def test_a_fit_keeps_to_its_budget(make: Any, budget: dict[str, Any], n: int, tmp_path: Path) -> None:
