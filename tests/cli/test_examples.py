@@ -60,6 +60,10 @@ def test_a_table_from_file_to_file(example: tuple[Schema, str], capsys: pytest.C
         else:
             assert made[name].dtype == real[name].dtype, name
     assert schema.check(made).fits, "no impossible value"
+    records = schema.encode(made)
+    codes = {name: records[name] for name in records}
+    assert schema.constraints
+    assert all(constraint.holds(codes).all() for constraint in schema.constraints), "no impossible combination"
     score = chicle.evaluate(real, made, schema)["tvd_2"]
     assert score.value is not None
     assert score.independent is not None
