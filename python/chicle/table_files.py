@@ -252,7 +252,7 @@ class _CsvBatches:
     def __init__(self, path: str | Path, delimiter: str, schema: Schema | None) -> None:
         self._path, self._schema, self._types = path, schema, _asked(schema)
         self._size = max(Path(path).stat().st_size, 1)
-        self._file = pa.OSFile(str(path))
+        self._file: pa.NativeFile | None = None
         self._gzipped = str(path).lower().endswith(".gz")
         self._parse = pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
         self._names = _names(path, self._parse)
@@ -260,7 +260,8 @@ class _CsvBatches:
         self._parse.ignore_empty_lines = len(self._names) > 1
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def open(self) -> pa.Schema:
         """Return the columns and their types, as far as the first rows tell."""
@@ -284,7 +285,8 @@ class _CsvBatches:
 
     def _reader(self, names: Sequence[str]) -> Any:  # noqa: ANN401 - pyarrow has no types
         while True:
-            self._file.seek(0)
+            # Opened anew: a reader that was given up may still be reading ahead from the file it had.
+            self._file = pa.OSFile(str(self._path))
             stream = pa.CompressedInputStream(self._file, "gzip") if self._gzipped else self._file
             convert = pcsv.ConvertOptions(column_types=self._types, null_values=_NULLS, include_columns=list(names))
             blocks = pcsv.ReadOptions(block_size=_BLOCK_BYTES)

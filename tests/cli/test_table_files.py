@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 
 import chicle
-from chicle import Schema
+from chicle import Schema, table_files
 from chicle.table_files import check_ending, read_table, write_table
 from tests.schemas import tables
 
@@ -122,3 +123,18 @@ def test_a_table_may_be_written_in_parts(tmp_path: Path, ending: str) -> None:
     in_parts, whole = (read_table(tmp_path / f"{name}.{ending}") for name in "ab")
     assert in_parts.schema == whole.schema
     assert in_parts.to_pydict() == whole.to_pydict() == table.to_pydict()
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_reading_again_as_other_types_meets_no_reader_that_was_given_up(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Integers written as 31.0 make the file be read again, column by column, while old readers still read ahead."""
+    monkeypatch.setattr(table_files, "_BLOCK_BYTES", 2**12)
+    names = [f"c{i}" for i in range(12)]
+    values = np.random.default_rng(0).integers(0, 100, (20_000, len(names)))
+    pd.DataFrame(values.astype(float), columns=names).to_csv(tmp_path / f"a.{ending}", index=False)
+    schema = Schema({name: {"type": "integer", "min": 0, "max": 99} for name in names})
+    for _ in range(5):
+        read = sum(len(batch) for batch, _ in table_files.read_batches(tmp_path / f"a.{ending}", names, schema))
+        assert read == len(values)
