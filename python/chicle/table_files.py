@@ -252,7 +252,7 @@ class _CsvBatches:
     def __init__(self, path: str | Path, delimiter: str, schema: Schema | None) -> None:
         self._path, self._schema, self._types = path, schema, _asked(schema)
         self._size = max(Path(path).stat().st_size, 1)
-        self._file: pa.NativeFile | None = None
+        self._file = pa.OSFile(str(path))
         self._gzipped = str(path).lower().endswith(".gz")
         self._parse = pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
         self._names = _names(path, self._parse)
@@ -260,8 +260,7 @@ class _CsvBatches:
         self._parse.ignore_empty_lines = len(self._names) > 1
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
 
     def open(self) -> pa.Schema:
         """Return the columns and their types, as far as the first rows tell."""
