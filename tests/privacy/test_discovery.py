@@ -389,7 +389,7 @@ def test_batches_add_up() -> None:
     rows = table_of()["job"].tolist()
     bought = [Purchase(name="job", rows=1, rho=0.5, delta=1e-6)]
     found = []
-    for size in (len(rows), 700, 1):
+    for size in (len(rows), 700, 19):
         parts = ({"job": pa.chunked_array([rows[i : i + size]])} for i in range(0, len(rows), size))
         ledger = Ledger(Budget(rho=1, discovery=1e-5), noise=TestNoise(3))
         found.append(resolve(schema, parts, bought, ledger)[0])
