@@ -66,7 +66,9 @@ def as_measurements(marginals: Any, schema: Schema) -> tuple[list[Measurement], 
 
 def _is_fine(schema: Schema, clique: Clique, cells: int) -> bool:
     """Whether a table is a fine 1-way of a coarse column."""
-    return len(clique) == 1 and clique[0] in schema.coarse and cells == schema.domain[clique[0]]
+    if len(clique) != 1 or clique[0] not in schema.coarse:
+        return False
+    return cells == schema.domain[clique[0]] != schema.model.domain.get(clique[0])
 
 
 def _seen(schema: Schema, clique: Clique, cells: int) -> Domain:
@@ -94,7 +96,7 @@ def _tidy(number: int, measurement: Measurement, labels: Mapping[str, list[str]]
     ends = pa.array(np.arange(rows + 1, dtype=np.int32) * axes)
     held = {
         "marginal": pa.array(np.full(rows, number, dtype=np.int32)),
-        "clique": pa.ListArray.from_arrays(ends, pa.array(list(clique) * rows, pa.string())),
+        "clique": pa.ListArray.from_arrays(ends, pa.array(clique, pa.string()).take(np.tile(np.arange(axes), rows))),
         "cell": pa.ListArray.from_arrays(ends, pa.array(words, pa.string()).take(chosen)),
         "codes": pa.ListArray.from_arrays(ends, pa.array(sets, pa.list_(pa.uint32())).take(chosen)),
         "value": pa.array(values.reshape(-1).astype(np.float64)),

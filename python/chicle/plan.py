@@ -137,7 +137,7 @@ class Sweep:
         for plan in self.plans:
             sigmas = [step.sigma for step in plan.one_ways if step.sigma is not None]
             errors = [step.error for step in plan.one_ways if step.error is not None]
-            pairs = [step for step in plan.steps if step.release != "1-way" and step.error is not None]
+            pairs = [step for step in plan.steps if step.release == "marginal" and step.error is not None]
             rows.append(
                 (
                     f"{plan.budget.epsilon:g}",
