@@ -43,7 +43,7 @@ class _DescentRecords(Generator):
 def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
     if set(told) != {"generator"} or told["generator"] not in ("prism", "descent"):
         raise ParameterError(f"generator must be 'prism' or 'descent', not {told.get('generator')!r}")
-    one_ways = _one_ways(measurements, schema.domain)
+    one_ways = [_one_way(name, measurements) for name in schema.domain]
     rest = [table for table in measurements if len(table.clique) > 1 or table.coarsening]
     if told["generator"] == "descent":
         return _DescentRecords([*one_ways, *rest], schema.domain)
@@ -57,22 +57,17 @@ def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mappin
     return rebuild("Prism", schema, [size, *singles, *rest], {**asdict(PrismOptions()), "theta": 0.0})
 
 
-def _one_ways(measurements: Sequence[Measurement], domain: Domain) -> list[Measurement]:
-    """Return a 1-way of each attribute: what was told of it alone, else the most precise margin of a larger table."""
-    return [_one_way(name, measurements) for name in domain]
-
-
 def _one_way(name: str, measurements: Sequence[Measurement]) -> Measurement:
+    """Return what was told of an attribute alone, else the most precise margin of a larger table."""
     told = [table for table in measurements if name in table.clique and name not in table.coarsening]
     alone = [table for table in told if len(table.clique) == 1]
-    margins = [_margin(name, table) for table in told]
     if alone:
         weights = [table.sigma**-2 for table in alone]
         values = np.average([table.values for table in alone], axis=0, weights=weights)
         return replace(alone[0], values=values, sigma=1 / math.sqrt(sum(weights)))
-    if not margins:
+    if not told:
         raise DomainError(f"no marginal tells the single values of {name!r}; give its 1-way")
-    return min(margins, key=lambda margin: margin.sigma)
+    return min((_margin(name, table) for table in told), key=lambda margin: margin.sigma)
 
 
 def _margin(name: str, table: Measurement) -> Measurement:
