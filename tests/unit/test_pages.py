@@ -6,13 +6,17 @@ import io
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import chicle
-from chicle import Schema
+from chicle import Records, Schema
 from chicle.cli import main
+from chicle.columns.declare import _COLUMNS
+from chicle.schema import _KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
@@ -74,3 +78,33 @@ def test_links_lead_somewhere(page: str) -> None:
     here = (ROOT / page).parent
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8")):
         assert (here / target).exists(), target
+
+
+REFERENCE = [text for kind, text in blocks("docs/schema.md") if kind == "yaml"]
+
+
+@pytest.mark.parametrize("text", REFERENCE, ids=[text.split()[1] for text in REFERENCE])
+def test_schemas_of_the_reference_make_tables_that_fit(text: str, tmp_path: Path) -> None:
+    (tmp_path / "schema.yaml").write_text(text, encoding="utf-8")
+    schema = Schema.load(tmp_path / "schema.yaml")
+    assert Schema.from_dict(schema.to_dict()) == schema
+    rng = np.random.default_rng(0)
+    rows = {name: rng.integers(size, size=500) for name, size in schema.model.domain.items()}
+    records = schema.restore(Records(rows, schema.model.domain), (), rng)
+    table = schema.decode(records, rng=rng)
+    assert schema.of_synthetic().check(table).fits
+    again = schema.of_synthetic().encode(table)
+    for name in schema.domain:
+        np.testing.assert_array_equal(again[name], records[name])
+
+
+def test_the_reference_has_every_type_and_option() -> None:
+    page = (ROOT / "docs/schema.md").read_text(encoding="utf-8")
+    examples = "\n".join(REFERENCE)
+    for column in _COLUMNS:
+        known = column.type in ("open", "determined") or f"type: {column.type}" in examples
+        assert known, column.type
+        for option in fields(column):
+            assert f"{option.name}:" in examples or f"`{option.name}`" in page, option.name
+    for key in (*_KEYS, "forbid", "if", "then", "allow", "combinations", "others", "violations", "not"):
+        assert f"{key}:" in examples, key
