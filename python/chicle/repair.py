@@ -37,7 +37,7 @@ __all__ = ["Part", "connected", "mend", "repair", "swap"]
 
 _MOST_TRIES = 100_000
 _MOST_PLACES = 2**22  # contexts times kinds at a time
-_ROUNDS, _IDLE = 200, 10  # of swaps, and of those that settle next to nothing before they end
+_ROUNDS, _IDLE = 200, 5  # of swaps, and of those that settle next to nothing before they end
 
 Integers = npt.NDArray[np.int64]
 
@@ -158,15 +158,17 @@ def _swapped(
     begins = np.cumsum(sizes) - sizes
     wrong = np.zeros(len(made), dtype=np.bool_)
     wrong[bad] = True
+    taken = np.empty(len(made), dtype=np.int64)
     idle = 0
     for _ in range(_ROUNDS):
         if not len(bad) or idle == _IDLE:
             break
         before = len(bad)
         partner = order[begins[groups[bad]] + rng.integers(0, sizes[groups[bad]])]
-        # Everybody takes part in one swap at most.
-        _, first = np.unique(partner, return_index=True)
-        first = first[~wrong[partner[first]]]
+        # Everybody takes part in one swap at most: of those who chose a row, the last.
+        place = np.arange(before)
+        taken[partner] = place
+        first = np.flatnonzero((taken[partner] == place) & ~wrong[partner])
         one, other = bad[first], partner[first]
         agreed = _hold(about, {**_rows(codes, about, one), name: made[other]})
         agreed &= _hold(about, {**_rows(codes, about, other), name: made[one]})
@@ -174,7 +176,7 @@ def _swapped(
         made[one], made[other] = made[other], made[one]
         wrong[one] = False
         bad = bad[wrong[bad]]
-        idle = idle + 1 if (before - len(bad)) * 500 < before else 0
+        idle = idle + 1 if (before - len(bad)) * 100 < before else 0
     return made
 
 
