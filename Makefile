@@ -38,7 +38,7 @@ lint: $(STAMPS)/dev ## Formatting, clippy, ruff, types, stubs
 
 bench: $(STAMPS)/bench ## Kernels (criterion), then side by side with other tools; JSON in benches/records
 	cargo bench --workspace --locked
-	for part in compare consistency gum descent mechanisms evaluate; do $(BIN)/python benches/$$part.py || exit 1; done
+	for part in compare consistency gum descent pgm mechanisms evaluate; do $(BIN)/python benches/$$part.py || exit 1; done
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target

@@ -48,6 +48,7 @@ class Contender(Protocol):
 _OURS: Mapping[str, tuple[Callable[..., Mechanism], Mapping[str, Any]]] = {
     **{name: (made, {}) for name, made in BY_NAME.items()},
     "privsyn-descent": (PrivSyn, {"generator": "descent"}),
+    "privsyn-pgm": (PrivSyn, {"generator": "pgm"}),
 }
 
 

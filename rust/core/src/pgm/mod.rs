@@ -1,18 +1,18 @@
 //! Private-PGM: the graphical model that fits noisy marginals best (`McKenna`, Sheldon and Miklau 2019).
 //!
 //! Of all distributions, find one whose marginals minimise the loss `1/2 sum over m of w_m |mu_m - y_m|^2`, with
-//! `w_m = 1/sigma_m^2`: the maximum-likelihood one. It can be found among the exponential families with one
-//! potential for each cell of each measured marginal, and then assumes nothing else: of all that fit as well
-//! it is the one of maximum entropy. Marginals are exact, on a junction tree ([`graph`], [`tree`]).
+//! `w_m = 1/sigma_m^2`: the maximum-likelihood one. It is looked for in the exponential family with one potential for
+//! each cell of each measured marginal (or at its edge, where potentials have no bound), and then assumes nothing else: of
+//! all that fit as well it is the one of maximum entropy. Marginals are exact, on a junction tree ([`graph`], [`tree`]).
 //!
 //! **Mirror descent**: the gradient in the marginals, `w (mu - y)`, times a rate, is subtracted from the potentials; a line
 //! search finds the rate. The loss is smooth relative to the entropy with constant `N sum w`, so rates up to its
 //! inverse always do, and the loss converges to the smallest.
 //! **Anderson's acceleration** goes before it: of the last dozen steps take the combination whose marginals, if they were
 //! linear in the potentials, would have the smallest loss, and step from there. It is kept only where the loss falls, so what
-//! mirror descent guarantees holds; measured, a tenth of the steps lead as far.
+//! mirror descent guarantees holds; on small problems a tenth of the steps leads as far.
 //!
-//! Cost of a step: one inference (about 5 ns a cell of the tree) and a few dozen passes over the measured cells.
+//! Cost of a step: one inference (about 6 ns a cell of the tree) and a few dozen passes over the measured cells.
 //! Chosen where measured marginals are few or form a sparse graph: the tree grows exponentially with its width, so
 //! its size is worked out first, and refused beyond the limit; `gum` and `descent` know no such limit.
 //! Oracle: `naive`, the whole joint distribution. [`query`] gives other marginals, [`sample`] records.

@@ -187,10 +187,10 @@ fn product(tree: &Tree, mut factors: Vec<Factor>, limit: u64) -> Result<Factor> 
     let attributes = union(&factors, None);
     let cells = cells_of(tree, &attributes);
     let bytes = cells.saturating_mul(8);
-    let Some(size) = usize::try_from(cells).ok().filter(|_| bytes <= limit.into()) else {
+    let Some(size) = u32::try_from(cells).ok().filter(|_| bytes <= limit.into()) else {
         return Err(Error::ModelTooLarge { cells, bytes, limit });
     };
-    let mut table = zeros(size)?;
+    let mut table = zeros(size as usize)?;
     table.fill(1.0);
     for factor in factors {
         Margin::new(&tree.cardinalities, &attributes, &factor.attributes).scale(&mut table, &factor.table);
