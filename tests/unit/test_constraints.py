@@ -108,6 +108,7 @@ def test_ways_to_say_coarse(told: dict[str, Any], groups: list[int]) -> None:
         ),
         ({**MARITAL, "coarse": 2}, r"coarse needs groups of values, such as `coarse: \{north"),
         ({**MARITAL, "coarse": ["never", "widowed"]}, "its values have no order; name groups"),
+        ({**MARITAL, "coarse": {1: ["never"]}}, "the name of a coarse group must be a text, not 1; quote it"),
         ({**MARITAL, "coarse": {"a": ["never"]}}, "coarse leaves out 'married'; put every value into a group"),
         (
             {**MARITAL, "coarse": {"a": {"not": "x"}}},

@@ -102,6 +102,8 @@ def _by_name(column: Column, told: Mapping[object, object]) -> npt.NDArray[np.in
     chosen = Chosen(column)
     groups = np.full(column.size, -1, dtype=np.int64)
     for number, (name, values) in enumerate(told.items()):
+        if not isinstance(name, str):
+            raise SchemaError(f"the name of a coarse group must be a text, not {name!r}; quote it")
         mask = chosen(values)
         if column.missing and mask[-1]:
             raise SchemaError(f"coarse group {name!r} has missing, which is a group of its own; leave it out")
