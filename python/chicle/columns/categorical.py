@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from chicle.columns.base import Column, Mask, Report, arrow_kind, is_unicode
 from chicle.errors import SchemaError
-from chicle.records import Codes
+from chicle.records import Codes, code_dtype, look_up
 
 __all__ = ["Boolean", "Categorical", "Ordinal", "labelled", "listed", "places", "value_key"]
 
@@ -78,10 +78,12 @@ class Categorical(Column):
         if pa.types.is_dictionary(values.type):
             if values.dictionary.null_count or pa.types.is_null(values.dictionary.type):
                 return self._codes(values.dictionary_decode(), absent, report)
-            # Categories that no row has need not be declared.
             of_category = np.append(self._lookup(values.dictionary, report), 0)
-            indices = values.indices.fill_null(len(values.dictionary)).to_numpy(zero_copy_only=False)
-            codes: npt.NDArray[Any] = of_category[indices]
+            indices = values.indices.fill_null(len(values.dictionary)) if values.null_count else values.indices
+            if of_category.min() >= 0:
+                return look_up(of_category.astype(code_dtype(self.cardinality)), indices)
+            # Categories that no row has need not be declared.
+            codes: npt.NDArray[Any] = of_category[indices.to_numpy()]
         else:
             codes = self._lookup(values, report)
         unknown = codes < 0 if absent is None else (codes < 0) & ~absent
