@@ -39,8 +39,6 @@ _WHERE = re.compile(r"In CSV column #(\d+)")
 # What to try where a column can not be read as a type, before text.
 _WIDER = {pa.null(): pa.int64(), pa.int64(): pa.float64()}
 
-_TEXTS = pa.dictionary(pa.int32(), pa.string())  # of a batch: its listed texts are then looked at once
-
 _BATCH_ROWS = 2**17
 _BLOCK_BYTES = 2**23  # of CSV that make a batch
 
@@ -253,9 +251,6 @@ class _CsvBatches:
 
     def __init__(self, path: str | Path, delimiter: str, schema: Schema | None) -> None:
         self._path, self._schema, self._types = path, schema, _asked(schema)
-        for name, column in ({} if schema is None else schema.columns).items():
-            if self._types.get(name) == pa.string() and _listed(column):
-                self._types[name] = _TEXTS
         self._size = max(Path(path).stat().st_size, 1)
         self._file = pa.OSFile(str(path))
         self._gzipped = str(path).lower().endswith(".gz")
@@ -309,7 +304,7 @@ def _widen(types: dict[str, pa.DataType], names: Sequence[str], error: pa.ArrowI
     if found is None:
         raise error
     name = names[int(found[1])]
-    if types.get(name) in (pa.string(), _TEXTS):
+    if types.get(name) == pa.string():
         raise error
     types[name] = _WIDER.get(types.get(name), pa.string())
 
@@ -329,19 +324,9 @@ def _empty_as_missing(table: _Table, schema: Schema | None) -> _Table:
     kept = [name for name, column in columns.items() if "" in _listed(column)]
     for i, field in enumerate(table.schema):
         if is_text(field.type) and field.name not in kept:
-            table = table.set_column(i, field.name, _without_empty(table.column(i)))
+            values = table.column(i)
+            table = table.set_column(i, field.name, pc.if_else(pc.equal(values, ""), None, values))
     return table
-
-
-def _without_empty(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    if not pa.types.is_dictionary(values.type):
-        return pc.if_else(pc.equal(values, ""), None, values)
-    place = pc.index(values.dictionary, "").as_py()
-    if place < 0:
-        return values
-    return pa.DictionaryArray.from_arrays(
-        pc.if_else(pc.equal(values.indices, place), None, values.indices), values.dictionary
-    )
 
 
 def _check_texts(path: str | Path, types: pa.Schema) -> None:
