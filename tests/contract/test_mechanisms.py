@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import chicle
 from chicle import Budget, Domain, Ledger, Records, Schema
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import GaussianEvent, TestNoise
+from chicle.sources import Source
 
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-9}
 
@@ -246,6 +248,22 @@ def test_no_row_violates_a_constraint(make: Make, epsilon: float, tmp_path: Path
         assert violations(table) == 0
         pd.testing.assert_frame_equal(table, loaded.sample(n, seed=n))
     assert schema.check(table).fits
+
+
+def test_no_row_of_a_streamed_source_or_of_parts_violates_a_constraint(make: Make, tmp_path: Path) -> None:
+    frame, schema = constrained()
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "t.parquet", row_group_size=700)
+    streamed = Source(tmp_path / "t.parquet", schema, in_memory=0)
+    cliques = [("age", "work"), ("marital", "county")]
+    whole, passed = (
+        chicle.count(schema.recode(source.countable(schema)), cliques) for source in (Source(frame, schema), streamed)
+    )
+    for mine, theirs in zip(whole, passed, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    release = make(**BUDGET).fit(streamed, schema).release_
+    made = pa.concat_tables(release.sample_parts(900, seed=0, rows=250)).to_pandas()
+    assert len(made) == 900
+    assert violations(made) == 0
 
 
 def test_the_plan_knows_fine_1_ways_and_the_release_keeps_them(make: Make) -> None:
