@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Clique, DomainError, InfeasibleError, Measurement, ParameterError, Pgm, Records
+from chicle.generate.pgm import model_bytes
 from tests.interrupt import interrupt
 
 Floats = npt.NDArray[np.float64]
@@ -204,12 +205,22 @@ def test_a_model_too_dense_is_refused_with_its_size() -> None:
         model.marginal(tuple(domain))
 
 
+def test_the_memory_is_known_beforehand() -> None:
+    measured, sizes = noisy("triples", seed=1)
+    needed = model_bytes([measurement.clique for measurement in measured], chicle.Domain(sizes))
+    assert Pgm(measured, sizes, memory_limit=needed).size < needed
+    with pytest.raises(InfeasibleError, match=f"{needed} bytes"):
+        Pgm(measured, sizes, memory_limit=needed - 1)
+
+
 def test_privsyn_refuses_what_no_model_can_hold() -> None:
     table = chicle.datasets.census(3_000, d=8)
     synth = chicle.PrivSyn(epsilon=1, delta=1e-9, generator="pgm", cliques=chicle.pairs(table.domain), theta=0)
     synth.options = {"memory_limit": 100_000}
+    ledger = chicle.Ledger(chicle.Budget(epsilon=1, delta=1e-9))
     with pytest.raises(InfeasibleError, match="'gum' or 'descent'"):
-        synth.fit(table)
+        synth.fit(table, ledger=ledger)
+    assert ledger.spent == 0
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,13 @@ from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, estimate_total
 from chicle.records import Records
 
-__all__ = ["Pgm", "Zeros", "jt_size", "pgm"]
+__all__ = ["Pgm", "Zeros", "jt_size", "model_bytes", "pgm"]
 
 Zeros: TypeAlias = Mapping[Clique, npt.ArrayLike]
 """Structural zeros: for some cliques which of their cells no record can be in, as an array of truth values."""
 
 _BYTES = 8  # of a cell
+_VECTORS = 32  # that fitting keeps, with a number for each measured value
 _BATCH = 5  # steps between two looks at whether to go on
 _WINDOW = 10  # steps over which the loss must fall
 
@@ -262,6 +263,11 @@ def jt_size(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -> int:
     held = [[domain.position(name) for name in domain.check(clique)] for clique in cliques]
     (cells,) = _core.model_cells(list(domain.values()), held, [[]])
     return _BYTES * cells
+
+
+def model_bytes(cliques: Sequence[Clique], domain: Domain) -> int:
+    """Return all the memory that a `Pgm` of measurements of these cliques, not in buckets, counts against its limit."""
+    return 2 * jt_size(cliques, domain) + _BYTES * (2 + _VECTORS) * sum(domain.cells(clique) for clique in cliques)
 
 
 def _key(target: Target) -> tuple[Any, ...]:

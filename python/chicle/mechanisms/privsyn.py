@@ -16,7 +16,7 @@ from chicle.generate.compose import compose
 from chicle.generate.descent import descend
 from chicle.generate.gum import gum
 from chicle.generate.mcf import mcf
-from chicle.generate.pgm import jt_size, pgm
+from chicle.generate.pgm import jt_size, model_bytes, pgm
 from chicle.generate.start import check_seed
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, measure
@@ -149,10 +149,10 @@ class PrivSyn(Mechanism):
         options = self._generation()
         first, second, third = self._parts(rho, schema.domain)
         domain, k = schema.domain, schema.max_records_per_person
+        singles: list[Clique] = [(name,) for name in domain]
         given = None if self.cliques is None else given_cliques(self.cliques, domain)
         if given is not None and self.generator == "pgm":
-            _check_model(given, domain, options["options"])
-        singles = [(name,) for name in domain]
+            _check_model([*singles, *given], domain, options["options"])
         sigmas = [calibrate(first * share, l2_sensitivity=k) for share in budget_shares(singles, domain)]
         one_ways = measure(records, singles, sigmas, ledger, purpose="1-way", threads=self.threads)
         compression = compress(one_ways, domain, theta=self.theta)
@@ -253,7 +253,7 @@ def _generator(
 def _check_model(cliques: Sequence[Clique], domain: Domain, options: Mapping[str, Any]) -> None:
     """Refuse cliques that no graphical model can hold before anything is spent."""
     limit = options.get("memory_limit", MEMORY_LIMIT)
-    if (size := 2 * jt_size(cliques, domain)) > limit:
+    if (size := model_bytes(cliques, domain)) > limit:
         raise InfeasibleError(
             f"a graphical model of these {len(cliques)} cliques takes {size:.3g} bytes, above the limit of "
             f"{limit:.3g}; give fewer cliques, take generator='gum' or 'descent', or raise the memory_limit in options"
