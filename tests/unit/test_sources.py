@@ -28,6 +28,7 @@ from chicle.sources.ahead import ahead
 from chicle.sources.files import find_files
 from chicle.sources.stream import Stream
 from chicle.table_files import write_table
+from tests.interrupt import interrupt
 from tests.schemas import tables
 
 DECLARED: dict[str, Any] = {
@@ -326,3 +327,14 @@ def test_work_ahead_keeps_order_and_ends() -> None:
     next(left)
     left.close()
     assert threading.active_count() == begun
+
+
+def test_ctrl_c_ends_a_pass(tmp_path: Path) -> None:
+    write_table(people(20_000), tmp_path / "a.parquet")
+    prepare = f"""
+        import chicle
+        from chicle.sources import Source
+        schema = chicle.Schema({DECLARED!r})
+        stream = Source([{str(tmp_path / "a.parquet")!r}] * 50, schema, in_memory=0).countable(schema)
+    """
+    assert interrupt(tmp_path, prepare, "chicle.count(stream, [('age', 'job')])") == "stopped\n"
