@@ -25,12 +25,12 @@ from chicle.constraints import Constraint, constraints_from
 from chicle.domain import Domain
 from chicle.errors import DomainError, SchemaError
 from chicle.files import read_declaration, write_declaration
-from chicle.frames import Form, arrow_columns
+from chicle.frames import Form
 from chicle.measure import Measurement
 from chicle.recode import Recoding, combined_from
 from chicle.records import Codes, Records, Rows, code_dtype
 from chicle.repair import connected, repair
-from chicle.sources.source import Source
+from chicle.sources.source import Source, unread
 from chicle.zeros import without_zeros
 
 __all__ = ["Schema"]
@@ -479,6 +479,8 @@ class Schema:
     def check(self, source: Any) -> Check:  # noqa: ANN401
         """Return what of a table does not fit this schema, by column and rule, without any value of it.
 
+        Takes what `chicle.sources.Source` takes; files and batches are looked at one after the other.
+
         Examples
         --------
         >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 99}, "smoker": {"type": "boolean"}})
@@ -489,7 +491,10 @@ class Schema:
           column 'age' has missing values; write `missing: true` to make missing a value of its own, or fill them first
           column 'age' has a number outside its bounds; widen `min` and `max`, or write `outside: clamp`
         """
-        return check_frame(self, arrow_columns(source, self.dropped))
+        problems: dict[str, None] = {}
+        for batch in unread(source, self):
+            problems.update(dict.fromkeys(check_frame(self, batch).problems))
+        return Check(tuple(problems))
 
     def misfits(self, table: Collection[str]) -> list[str]:
         """Return which columns are declared but not in a table of these, or there but not declared."""

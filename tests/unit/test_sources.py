@@ -338,3 +338,18 @@ def test_ctrl_c_ends_a_pass(tmp_path: Path) -> None:
         stream = Source([{str(tmp_path / "a.parquet")!r}] * 50, schema, in_memory=0).countable(schema)
     """
     assert interrupt(tmp_path, prepare, "chicle.count(stream, [('age', 'job')])") == "stopped\n"
+
+
+def test_files_and_batches_are_checked(tmp_path: Path) -> None:
+    write_table(people(20), tmp_path / "a.parquet")
+    write_table(people(0), tmp_path / "b.parquet")
+    assert SCHEMA.check(str(tmp_path / "*.parquet")).fits
+    write_table(people(9).set_column(0, "age", pa.array([999] * 9)).drop_columns(["pay"]), tmp_path / "c.parquet")
+    write_table(people(0).append_column("more", pa.array([], pa.int8())), tmp_path / "d.parquet")
+    problems = SCHEMA.check(str(tmp_path / "*.parquet")).problems
+    assert [problem.split(";")[0] for problem in problems] == [
+        "column 'pay' is declared but not in the table",
+        "column 'age' has a number outside its bounds",
+        "column 'more' is not declared",
+    ]
+    assert not SCHEMA.check(iter([people(3), people(3).set_column(1, "job", pa.array(["king"] * 3))])).fits

@@ -46,7 +46,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     add_output(made, "where the schema goes: YAML, or JSON if it ends in .json")
     made.set_defaults(run=_draft)
     made = command(both, "check", "say what of a table does not fit a schema, without showing a value", _CHECK_HELP)
-    made.add_argument("data", metavar="DATA", help="the private table")
+    made.add_argument("data", metavar="DATA", help="the private table: a file, or a pattern of several")
     made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
     made.add_argument("--json", action="store_true", help="print JSON instead of sentences")
     made.set_defaults(run=_check)
@@ -66,7 +66,7 @@ def _draft(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     schema = Schema.load(arguments.schema)
-    check = schema.check(read_table(arguments.data, schema))
+    check = schema.check(arguments.data)
     told = {"fits": check.fits, "problems": check.problems, "reviewed": schema.reviewed}
     say(json.dumps(told, indent=1) if arguments.json else str(check))
     if check.fits and not schema.reviewed:

@@ -27,7 +27,7 @@ from chicle.sources.stream import Stream, join
 if TYPE_CHECKING:
     from chicle.schema import Schema
 
-__all__ = ["Source"]
+__all__ = ["Source", "unread"]
 
 _BATCH_ROWS = 2**17
 _IN_MEMORY = 2**28
@@ -214,6 +214,24 @@ def _reader(given: Any, schema: Schema) -> Reader:  # noqa: ANN401
     if not framed and isinstance(given, Iterable):
         return Batches(lambda _: given, streams=not isinstance(given, Iterator))
     return Frame(given, schema.dropped)
+
+
+def unread(given: Any, schema: Schema) -> Iterator[Mapping[str, pa.ChunkedArray]]:  # noqa: ANN401
+    """Give all columns of a table but those that are dropped, batch by batch, whatever they are and whoever's rows.
+
+    For checks: a table that does not fit a schema is no `Source`. Where there are no rows, there still is a batch.
+    """
+    readers = [_reader(given, schema)]
+    if isinstance(readers[0], Files):
+        readers = [Files([path], schema) for path in find_files(given)]
+    for reader in readers:
+        ((_, names),) = reader.layouts()
+        there = False
+        for batch in reader.batches(names):
+            there = True
+            yield batch.columns
+        if not there:
+            yield {name: pa.chunked_array([], reader.form().types.get(name) or pa.null()) for name in names}
 
 
 def _is_path(given: object) -> bool:
