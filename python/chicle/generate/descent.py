@@ -138,6 +138,7 @@ class Descent:
         *,
         start: Start | None = None,
         threshold: float = 1.0,
+        caution: float = 0.0,
         seed: int | None = None,
         threads: int | None = None,
         memory_limit: int = MEMORY_LIMIT,
@@ -153,6 +154,7 @@ class Descent:
         scale = len(first) / estimate if estimate > 0 and len(first) > 0 else 1.0
         used = [target for target in targets if target.clique]
         finest = min((target.sigma for target in used), default=1.0)
+        self._noise = caution * finest * scale
         self._kernel = _core.Descent(
             [first[name] for name in self._domain],
             list(self._domain),
@@ -176,7 +178,7 @@ class Descent:
     def sweep(self, threshold: float | None = None) -> float:
         """Visit every attribute of every record once, with another threshold if one is given; return the mean error."""
         used = self._threshold if threshold is None else _check_threshold(threshold)
-        self.moves.append(self._kernel.sweep(used))
+        self.moves.append(self._kernel.sweep(used, self._noise))
         self.trace.append(self._kernel.fit()[0])
         return self.trace[-1]
 

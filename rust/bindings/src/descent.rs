@@ -58,9 +58,9 @@ impl Descent {
     }
 
     /// One sweep; the number of moves.
-    fn sweep(&self, py: Python<'_>, threshold: f64) -> PyResult<usize> {
+    fn sweep(&self, py: Python<'_>, threshold: f64, noise: f64) -> PyResult<usize> {
         let names = Names { attributes: &self.attributes, cliques: &self.cliques };
-        enter(py, self.threads, &names, |cancel| self.lock().sweep(threshold, cancel))
+        enter(py, self.threads, &names, |cancel| self.lock().sweep(threshold, noise, cancel))
     }
 
     /// Mean target error and loss.

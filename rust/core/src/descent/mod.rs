@@ -4,6 +4,7 @@
 //! value u0 of an attribute to u changes it by `2 (s[u] - s[u0] + w)`, where `s[u]` is the weighted sum of the residuals of the cells
 //! the record would be in, and w the weight of the marginals whose cell changes. A sweep visits each attribute
 //! and takes the best u for each record where that lowers the loss (`threshold` 1; below 1 also small losses are taken).
+//! Noise in the targets tells records to move too: `noise` asks of a move that its gain stands out from it.
 //! It is exact weighted least squares over tables of n records: consistent and non-negative always, whatever the targets.
 //!
 //! [`problem`] holds targets and residuals, [`schedule`] says what is visited when, [`visit`] does the work. Cost of a sweep:
@@ -107,9 +108,13 @@ impl Descent {
 
     /// Visit every attribute once, but for those that hardly move any more; the number of moves.
     ///
+    /// A record moves where half of what the loss would fall by, were there no cost to the move itself, exceeds
+    /// `threshold` times that cost, plus `noise` times `sqrt(2 W)` for marginals of total weight W. With weights
+    /// `(s / sigma_m)^2` and `noise = c s`, that is c standard deviations of what noise of sigma_m adds to it.
+    ///
     /// # Errors
     /// [`crate::Error::Interrupted`]: the records are then as good as they had become.
-    pub fn sweep(&mut self, threshold: f64, cancel: &Cancel) -> Result<usize> {
+    pub fn sweep(&mut self, threshold: f64, noise: f64, cancel: &Cancel) -> Result<usize> {
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
         Random::new([self.seed, self.sweeps]).shuffle(&mut order);
         let resting = self.resting();
@@ -122,7 +127,8 @@ impl Descent {
             let alone = members.len() < 4 * rayon::current_num_threads();
             tasks.par_iter_mut().zip(&members).with_max_len(1).for_each(|(task, &a)| {
                 let stream = [self.seed, self.sweeps, a as u64];
-                visit::visit(&self.views[a], task, &self.columns, threshold, stream, alone, cancel);
+                let bar = threshold + noise * (2.0 / task.weight()).sqrt();
+                visit::visit(&self.views[a], task, &self.columns, bar, stream, alone, cancel);
             });
             for (task, a) in tasks.into_iter().zip(members) {
                 moves += task.moves;

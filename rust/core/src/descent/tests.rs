@@ -129,7 +129,7 @@ proptest! {
             let mut groups = descent.groups.clone();
             Random::new([seed, number]).shuffle(&mut groups);
             naive::sweep(&mut expected, &problem.targets, &descent.views, &groups.concat(), [seed, number], 1.0);
-            with_threads(threads, || descent.sweep(1.0, &Cancel::default())).unwrap();
+            with_threads(threads, || descent.sweep(1.0, 0.0, &Cancel::default())).unwrap();
             prop_assert_eq!(&rows(&descent.columns), &expected);
         }
     }
@@ -140,7 +140,7 @@ proptest! {
         assert_exact(&descent, &problem.targets);
         for _ in 0..5 {
             let before = descent.fit().loss;
-            let moves = with_threads(threads, || descent.sweep(1.0, &Cancel::default())).unwrap();
+            let moves = with_threads(threads, || descent.sweep(1.0, 0.0, &Cancel::default())).unwrap();
             assert_exact(&descent, &problem.targets);
             let after = descent.fit().loss;
             prop_assert!(if moves > 0 { after < before } else { after <= before }, "{} after {}", after, before);
@@ -159,7 +159,7 @@ fn the_number_of_threads_changes_nothing() {
         let run = |threads| {
             let mut descent = problem.descent(9);
             let moves: Vec<_> =
-                (0..4).map(|_| with_threads(threads, || descent.sweep(1.0, &Cancel::default())).unwrap()).collect();
+                (0..4).map(|_| with_threads(threads, || descent.sweep(1.0, 0.0, &Cancel::default())).unwrap()).collect();
             (moves, rows(&descent.columns))
         };
         let expected = run(1);
@@ -178,7 +178,7 @@ fn the_targets_are_reached() {
         let mut descent = problem.descent(0);
         let before = descent.fit().error;
         for _ in 0..8 {
-            descent.sweep(1.0, &Cancel::default()).unwrap();
+            descent.sweep(1.0, 0.0, &Cancel::default()).unwrap();
         }
         let after = descent.fit().error;
         assert!(after < 0.005 && after < before / 10.0, "{after} after {before}");
@@ -193,7 +193,7 @@ fn huge_domains_and_huge_targets_are_fine() {
     let mut descent = problem.descent(0);
     let before = descent.fit().loss;
     for _ in 0..3 {
-        descent.sweep(1.0, &Cancel::default()).unwrap();
+        descent.sweep(1.0, 0.0, &Cancel::default()).unwrap();
         assert_exact(&descent, &problem.targets);
     }
     assert!(descent.fit().loss < before);
@@ -206,9 +206,9 @@ fn an_interrupted_sweep_leaves_exact_residuals() {
     let mut descent = problem.descent(0);
     let cancel = Cancel::default();
     cancel.cancel();
-    assert_eq!(descent.sweep(1.0, &cancel), Err(Error::Interrupted));
+    assert_eq!(descent.sweep(1.0, 0.0, &cancel), Err(Error::Interrupted));
     assert_exact(&descent, &problem.targets);
-    assert!(descent.sweep(1.0, &Cancel::default()).unwrap() > 0);
+    assert!(descent.sweep(1.0, 0.0, &Cancel::default()).unwrap() > 0);
 }
 
 #[test]

@@ -47,6 +47,13 @@ pub(super) struct Task {
     pub moves: usize,
 }
 
+impl Task {
+    /// Total weight of the marginals.
+    pub fn weight(&self) -> f64 {
+        self.marginals.iter().map(|marginal| marginal.weight).sum()
+    }
+}
+
 /// How many blocks, one after another, see the same residuals: few where there are few records, so that they stay fresh.
 pub(super) fn window(blocks: usize) -> usize {
     (blocks / 32).clamp(1, 8)
