@@ -43,12 +43,16 @@ STEPS = {
     "no shrinkage": replace(ALL, pull=0.0),
     "no merging": replace(ALL, theta=0.0),
     "strict moves": replace(ALL, threshold=1.0),
+    "moves by noise": replace(ALL, significance=0.0),
+    "independent start": replace(ALL, start="independent"),
+    "tree start": replace(ALL, start="tree"),
     "replicated x4": replace(ALL, replicate=4),
 }
 CONSTANTS = {
     "pull": {0.4: replace(ALL, pull=0.4), 0.7: ALL, 1.0: replace(ALL, pull=1.0)},
     "caution": {1.0: replace(ALL, caution=1.0), 1.5: ALL, 2.0: replace(ALL, caution=2.0)},
     "triple_error": {0.1: replace(ALL, triple_error=0.1), 0.3: ALL, 0.6: replace(ALL, triple_error=0.6)},
+    "significance": {0.2: replace(ALL, significance=0.2), 0.35: ALL, 0.5: replace(ALL, significance=0.5)},
     "selection": {0.01: replace(ALL, selection=0.01), 0.02: ALL, 0.05: replace(ALL, selection=0.05)},
 }
 

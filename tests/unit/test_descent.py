@@ -40,7 +40,7 @@ def same(a: Records, b: Records) -> bool:
 
 
 @settings(max_examples=20)
-@given(st.data(), records(max_rows=100), st.sampled_from([None, "independent", "tree"]), st.integers(0, 99))
+@given(st.data(), records(max_rows=100), st.sampled_from([None, "independent", "tree", "mixed"]), st.integers(0, 99))
 def test_the_trace_is_true_and_the_loss_falls(data: st.DataObject, table: Records, start: Any, seed: int) -> None:
     cliques = [clique for clique in data.draw(cliques_of(table.domain)) if clique]
     if not cliques:
@@ -117,6 +117,21 @@ def test_weights_decide_between_contradictions() -> None:
     np.testing.assert_allclose(counts, sure, atol=3)
 
 
+def test_what_does_not_stand_out_from_noise_is_left_alone() -> None:
+    census = chicle.datasets.census(20_000, d=8)
+    pairs = chicle.pairs(census.domain)
+    rng = np.random.default_rng(0)
+    noisy = [
+        Measurement(m.clique, m.values + 60 * rng.standard_normal(m.values.shape), 60.0) for m in exact(census, pairs)
+    ]
+    truth = exact(census, pairs)
+    errors = [
+        error(chicle.descend(noisy, census.domain, start="independent", significance=significance, seed=0), truth)
+        for significance in (0.0, 1.0)
+    ]
+    assert errors[1] < 0.9 * errors[0]
+
+
 def test_a_coarse_measurement_is_fitted_in_its_buckets() -> None:
     rng = np.random.default_rng(0)
     table = Records({"age": rng.integers(100, size=5_000), "sex": rng.integers(2, size=5_000)}, {"age": 100, "sex": 2})
@@ -181,6 +196,7 @@ def test_buckets_that_do_not_fit_are_refused(coarsening: dict[str, Any], rule: s
         ({"sweeps": -1}, ParameterError, "sweeps"),
         ({"tolerance": 1.0}, ParameterError, "tolerance"),
         ({"threshold": float("nan")}, ParameterError, "threshold"),
+        ({"significance": -1.0}, ParameterError, "significance"),
         ({"threads": 0}, ParameterError, "threads"),
         ({"memory_limit": 0}, ParameterError, "memory_limit"),
         ({"start": Records({"a": [0]}, {"a": 3})}, DomainError, "same domain"),

@@ -101,7 +101,7 @@ def test_a_fit_spends_as_planned_for_the_number_it_was_told() -> None:
         *({name: value} for name in ("counting", "selection", "one_ways") for value in (0, 1, -0.1, 1.5, float("nan"))),
         *(
             {name: value}
-            for name in ("theta", "triple_bonus", "triple_error", "threshold")
+            for name in ("theta", "triple_bonus", "triple_error", "threshold", "significance")
             for value in (-0.1, float("nan"), float("inf"))
         ),
         {"sizes": (1,)},
@@ -110,6 +110,7 @@ def test_a_fit_spends_as_planned_for_the_number_it_was_told() -> None:
         {"order": 5},
         {"order": 2.0},
         {"sweeps": 0},
+        {"start": "best"},
         {"replicate": 0},
         {"replicate": 1.5},
     ],
@@ -150,6 +151,10 @@ SWITCHES = [
     {"sweeps": 20},
     {"threshold": 0.0},
     {"threshold": 1.0},
+    {"significance": 0.0},
+    {"significance": 1.0},
+    {"start": "independent"},
+    {"start": "tree"},
     {"replicate": 1},
     {"replicate": 7},
 ]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import DomainError, Measurement, ParameterError, Records
-from chicle.generate.start import independent, spanning_tree
+from chicle.generate.start import independent, mixed, spanning_tree
 from chicle.generate.targets import check_targets, margins
 from tests.strategies import cliques_of, naive_count, records
 
@@ -23,7 +23,7 @@ def same(a: Records, b: Records) -> bool:
     return all(np.array_equal(a[name], b[name]) for name in a)
 
 
-@given(st.data(), records(), st.sampled_from([independent, spanning_tree]))
+@given(st.data(), records(), st.sampled_from([independent, mixed, spanning_tree]))
 def test_attributes_follow_their_margins(data: st.DataObject, table: Records, start: Any) -> None:
     cliques = [clique for clique in data.draw(cliques_of(table.domain)) if clique]
     if not cliques:
@@ -74,7 +74,7 @@ def test_coarse_measurements_are_spread_over_their_buckets() -> None:
     assert target.margin(("b", "a"), chicle.Domain({"a": 3, "b": 2})).tolist() == [[3, 4, 3], [1, 0, 1]]
 
 
-@pytest.mark.parametrize("start", [independent, spanning_tree])
+@pytest.mark.parametrize("start", [independent, mixed, spanning_tree])
 def test_the_seed_decides_and_threads_do_not(start: Any) -> None:
     table = chicle.datasets.census(5_000, d=10)
     targets = measured(table, chicle.pairs(table.domain))
@@ -83,7 +83,7 @@ def test_the_seed_decides_and_threads_do_not(start: Any) -> None:
     assert not same(first, start(targets, table.domain, seed=2))
 
 
-@pytest.mark.parametrize("start", [independent, spanning_tree])
+@pytest.mark.parametrize("start", [independent, mixed, spanning_tree])
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_tiny_tables_and_noise_alone(start: Any, n: int) -> None:
     noise = [Measurement(("a", "b"), np.array([[-5.5, -9.0]]), 5.0)]

@@ -19,7 +19,10 @@ from chicle.records import Records
 
 __all__ = ["Descent", "descend"]
 
-Start: TypeAlias = Literal["independent", "tree"] | Records
+NamedStart: TypeAlias = Literal["independent", "tree", "mixed"]
+Start: TypeAlias = NamedStart | Records
+
+_STARTS = {"independent": starts.independent, "tree": starts.spanning_tree, "mixed": starts.mixed}
 
 
 def descend(
@@ -30,6 +33,7 @@ def descend(
     start: Start | None = None,
     sweeps: int = 10,
     threshold: float = 1.0,
+    significance: float = 0.0,
     tolerance: float = 0.03,
     seed: int | None = None,
     threads: int | None = None,
@@ -53,13 +57,16 @@ def descend(
         Number of records; by default the estimate from the measurements. With another number the measurements are
         scaled to it.
     start
-        ``"tree"`` (the default) or ``"independent"``, see `chicle.generate.start`; or records to start from, which are
-        not changed.
+        ``"tree"`` (the default), ``"independent"`` or ``"mixed"``, half of each, see `chicle.generate.start`; or
+        records to start from, which are not changed.
     sweeps
         Most sweeps over all attributes. Noisy measurements want few (3 or so), exact ones more.
     threshold
         A record moves where the gain exceeds `threshold` times what the move itself costs. At 1 every move lowers the
         weighted squared error; lower values also take moves that raise it a little and mix faster.
+    significance
+        A record moves only where the gain also exceeds so many standard deviations of what the noise of the
+        measurements adds to it, so that records follow what stands out and not the noise. 0 for exact counts.
     tolerance
         Stop once a sweep lowers the mean error by less than this share of it.
     seed
@@ -89,6 +96,7 @@ def descend(
         n,
         start=start,
         threshold=threshold,
+        significance=significance,
         seed=seed,
         threads=threads,
         memory_limit=memory_limit,
@@ -108,7 +116,7 @@ class Descent:
 
     Parameters
     ----------
-    measurements, domain, n, start, threshold, seed, threads, memory_limit
+    measurements, domain, n, start, threshold, significance, seed, threads, memory_limit
         As for `descend`.
 
     Attributes
@@ -138,7 +146,7 @@ class Descent:
         *,
         start: Start | None = None,
         threshold: float = 1.0,
-        caution: float = 0.0,
+        significance: float = 0.0,
         seed: int | None = None,
         threads: int | None = None,
         memory_limit: int = MEMORY_LIMIT,
@@ -146,7 +154,8 @@ class Descent:
         self._domain = domain if isinstance(domain, Domain) else Domain(domain)
         check_size(n)
         memory_bytes(memory_limit)
-        self._threshold = _check_threshold(threshold)
+        self._threshold = _at_least_0("threshold", threshold)
+        _at_least_0("significance", significance)
         seed = starts.check_seed(seed)
         targets = check_targets(measurements, self._domain)
         estimate = estimate_total(measurements)
@@ -154,7 +163,7 @@ class Descent:
         scale = len(first) / estimate if estimate > 0 and len(first) > 0 else 1.0
         used = [target for target in targets if target.clique]
         finest = min((target.sigma for target in used), default=1.0)
-        self._noise = caution * finest * scale
+        self._noise = significance * finest * scale
         self._kernel = _core.Descent(
             [first[name] for name in self._domain],
             list(self._domain),
@@ -175,10 +184,9 @@ class Descent:
         self.trace: list[float] = [self._kernel.fit()[0]]
         self.moves: list[int] = []
 
-    def sweep(self, threshold: float | None = None) -> float:
-        """Visit every attribute of every record once, with another threshold if one is given; return the mean error."""
-        used = self._threshold if threshold is None else _check_threshold(threshold)
-        self.moves.append(self._kernel.sweep(used, self._noise))
+    def sweep(self) -> float:
+        """Visit every attribute of every record once; return the mean error."""
+        self.moves.append(self._kernel.sweep(self._threshold, self._noise))
         self.trace.append(self._kernel.fit()[0])
         return self.trace[-1]
 
@@ -214,13 +222,14 @@ class Descent:
             if n is not None and n != len(start):
                 raise ParameterError("start has another number of records than n; leave n out, or give as many records")
             return start
-        if start not in (None, "independent", "tree"):
-            raise ParameterError(f"start must be 'independent', 'tree' or Records, not {start!r}")
-        draw = starts.independent if start == "independent" else starts.spanning_tree
+        if start is not None and start not in _STARTS:
+            known = ", ".join(map(repr, _STARTS))
+            raise ParameterError(f"start must be one of {known}, or Records, not {start!r}")
+        draw = _STARTS[start or "tree"]
         return draw(measurements, self._domain, n, seed=seed, threads=threads)
 
 
-def _check_threshold(threshold: float) -> float:
-    if not (np.isfinite(threshold) and threshold >= 0):
-        raise ParameterError(f"threshold must be a number of at least 0, not {threshold!r}")
-    return float(threshold)
+def _at_least_0(name: str, value: float) -> float:
+    if not (np.isfinite(value) and value >= 0):
+        raise ParameterError(f"{name} must be a number of at least 0, not {value!r}")
+    return float(value)

@@ -1,4 +1,4 @@
-"""First records for the record kernels: independent attributes, or a tree of them; drawn by the Rust kernel `start`."""
+"""First records for the record kernels: independent attributes, a tree of them, or some of each; by the kernel `start`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chicle.generate.targets import Target, check_size, check_targets, margins, 
 from chicle.measure import Measurement, estimate_total
 from chicle.records import Records
 
-__all__ = ["independent", "spanning_forest", "spanning_tree"]
+__all__ = ["independent", "mixed", "spanning_forest", "spanning_tree"]
 
 
 def independent(
@@ -89,6 +89,46 @@ def spanning_tree(
         table = tables[parent, child] if (parent, child) in tables else tables[child, parent].T
         laws[child] = parent, np.where(table.sum(axis=1, keepdims=True) > 0, table, ones[child])
     return _draw(domain, ones, laws, size, seed=seed, threads=threads)
+
+
+def mixed(
+    measurements: Sequence[Measurement],
+    domain: Mapping[str, int],
+    n: int | None = None,
+    *,
+    seed: int | None = None,
+    threads: int | None = None,
+) -> Records:
+    """Draw every other record along the tree, the rest with independent attributes.
+
+    A tree is right about what its pairs say and wrong in one direction about the rest; independence is wrong about
+    both, without a direction. Records that come from either meet in the middle.
+
+    Parameters
+    ----------
+    measurements, domain, n, seed, threads
+        As for `independent`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> domain = {"age": 2, "sex": 2}
+    >>> measured = [Measurement(("age", "sex"), np.array([[4, 0], [0, 4]]), 1.0)]
+    >>> records = mixed(measured, domain, n=8_000, seed=0)
+    >>> bool((records["age"][::2] == records["sex"][::2]).all()), bool((records["age"] == records["sex"]).all())
+    (True, False)
+    """
+    domain, _, size = _checked(measurements, domain, n)
+    seeds = np.random.default_rng(check_seed(seed)).integers(2**63, size=2).tolist()
+    halves = [
+        draw(measurements, domain, number, seed=own, threads=threads)
+        for draw, number, own in zip((spanning_tree, independent), (size - size // 2, size // 2), seeds, strict=True)
+    ]
+    columns = {}
+    for name in domain:
+        columns[name] = np.empty(size, dtype=halves[0][name].dtype)
+        columns[name][::2], columns[name][1::2] = (half[name] for half in halves)
+    return Records(columns, domain)
 
 
 def check_seed(seed: int | None) -> int:

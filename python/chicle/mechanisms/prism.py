@@ -10,7 +10,8 @@
 6. Small attributes are packed into sets of three and four (the kernel `pack`).
 7. Measure; then let the tables correct each other (`denoise`): margins into 1-ways, directions shared between tables,
    each cell towards what is expected.
-8. Records by residual descent from independent ones, stopped before they fit the noise.
+8. Records by residual descent, half of them from a tree of pairs and half from independence; a record moves only where
+   its gain stands out from noise.
 
 Steps 1, 2, 4 and 7 release something, through the ledger. Everything else is computed from what was released.
 """
@@ -20,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
 from chicle.errors import DomainError, ParameterError
-from chicle.generate.descent import Descent
+from chicle.generate.descent import Descent, NamedStart, Start
 from chicle.generate.start import check_seed
 from chicle.generate.targets import onto_simplex
 from chicle.marginals import MEMORY_LIMIT
@@ -86,10 +87,14 @@ class PrismOptions:
         Whether margins are absorbed into 1-ways, and whether tables share directions.
     pull
         How much of the way to its shrunk value each cell goes; 0 for no shrinkage.
+    start
+        Where descent starts: ``"mixed"``, ``"tree"`` or ``"independent"``.
     sweeps
-        Most sweeps of descent; the last one takes only moves that lower the loss.
+        Most sweeps of descent; it stops before where a sweep lowers the loss by less than a tenth.
     threshold
-        How much of its cost a move must gain before that.
+        How much of its cost a move must gain.
+    significance
+        By how many standard deviations a move's gain must stand out from noise.
     replicate
         Descent runs on n over this many records, which are then repeated and refined by one more sweep: less time for
         a little more sampling error in larger cliques. By default 2 from 100,000 records on, 4 from a million on.
@@ -107,8 +112,10 @@ class PrismOptions:
     absorb: bool = True
     low_rank: bool = True
     pull: float = PULL
+    start: NamedStart = "mixed"
     sweeps: int = 6
     threshold: float = 0.3
+    significance: float = 0.35
     replicate: int | None = None
 
     def __post_init__(self) -> None:
@@ -116,7 +123,7 @@ class PrismOptions:
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
                 raise ParameterError(f"{name} must be a share between 0 and 1, not {value!r}")
-        for name in ("theta", "caution", "pull", "triple_bonus", "triple_error", "threshold"):
+        for name in ("theta", "caution", "pull", "triple_bonus", "triple_error", "threshold", "significance"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ParameterError(f"{name} must be finite and at least 0, not {getattr(self, name)!r}")
         if not isinstance(self.sizes, tuple):
@@ -124,6 +131,8 @@ class PrismOptions:
         for size in self.sizes:
             integer("a level's size", size, 2)
         integer("order", self.order, 2, 4)
+        if self.start not in get_args(NamedStart):
+            raise ParameterError(f"start must be one of {get_args(NamedStart)}, not {self.start!r}")
         integer("sweeps", self.sweeps, 1)
         if self.replicate is not None:
             integer("replicate", self.replicate, 1)
@@ -326,44 +335,40 @@ class _PrismRecords(Generator):
         return self.compression.decode(made, second)
 
     def _descend(self, n: int, seed: int, note: Note, threads: int | None) -> Records:
-        options, targets, domain = self.options, self.targets, self.compression.domain
+        options, domain = self.options, self.compression.domain
         copies = options.replicate or (4 if n >= 1_000_000 else 2 if n >= 100_000 else 1)
+        size = -(-n // copies)
         rng = np.random.default_rng(seed)
-        descent = Descent(
-            targets,
-            domain,
-            -(-n // copies),
-            start="independent",
-            threshold=options.threshold,
-            seed=int(rng.integers(2**63)),
-            threads=threads,
-        )
-        scale = len(descent.records) / max(estimate_total(targets), 1)
-        enough = 0.2 * (scale * min(target.sigma for target in targets)) ** 2 * sum(t.values.size for t in targets)
-        last, final = descent.loss, False
+
+        def begin(number: int | None, start: Start) -> Descent:
+            return Descent(
+                self.targets,
+                domain,
+                number,
+                start=start,
+                threshold=options.threshold,
+                significance=options.significance,
+                seed=int(rng.integers(2**63)),
+                threads=threads,
+            )
+
+        descent = begin(size, options.start)
+        last = descent.loss
         for number in range(1, options.sweeps + 1):
-            note(number, descent.sweep(1.0 if final else None))
-            if final or descent.moves[-1] * 2000 < len(descent.records):
-                break
+            note(number, descent.sweep())
             loss = descent.loss
-            final = number >= 2 and (loss < enough or loss > 0.9 * last or number + 1 >= options.sweeps)
+            if descent.moves[-1] * 2000 < size or (number >= 2 and loss > 0.9 * last):
+                break
             last = loss
         made = descent.records
         if n == 0:
             return made
         # In any order: blocks of records are moved alike, and neighbours should tell nothing of each other.
-        rows = rng.permutation(np.arange(n) % len(made))
-        repeated = Records({name: made[name][rows] for name in made}, domain)
+        rows = rng.permutation(np.arange(n) % size)
+        made = Records({name: made[name][rows] for name in made}, domain)
         if copies == 1:
-            return repeated
-        descent = Descent(
-            targets,
-            domain,
-            start=repeated,
-            threshold=options.threshold,
-            seed=int(rng.integers(2**63)),
-            threads=threads,
-        )
+            return made
+        descent = begin(None, made)
         note(number + 1, descent.sweep())
         return descent.finish()
 

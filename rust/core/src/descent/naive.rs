@@ -28,22 +28,24 @@ pub fn residuals(rows: &Rows, targets: &[Target]) -> Vec<Vec<f64>> {
     targets.iter().map(one).collect()
 }
 
-/// Visit the attributes in `order`.
-pub fn sweep(rows: &mut Rows, targets: &[Target], views: &[View], order: &[usize], name: [u64; 2], threshold: f64) {
+/// Visit the attributes in `order`, at threshold 1.
+pub fn sweep(rows: &mut Rows, targets: &[Target], views: &[View], order: &[usize], name: [u64; 2], noise: f64) {
     for &a in order {
         let of_a = |target: &&Target| target.axes.iter().any(|axis| axis.attribute == a);
         let targets: Vec<Target> = targets.iter().filter(of_a).cloned().collect();
+        let bar = 1.0 + noise * (2.0 / targets.iter().map(|target| target.weight).sum::<f64>()).sqrt();
         // What the move of a record to `value` gains, less what it costs, and the sum at its own value.
         let judge = |residuals: &[Vec<f64>], row: &[u32], value: u32| {
-            let (mut gain, mut own) = (0.0, 0.0);
+            let (mut gain, mut cost, mut own) = (0.0, 0.0, 0.0);
             for (target, residual) in targets.iter().zip(residuals) {
                 let (old, new) = (cell(target, row, a, row[a]), cell(target, row, a, value));
                 own += target.weight * residual[old];
                 if old != new {
-                    gain += target.weight * (residual[old] - residual[new] - threshold);
+                    gain += target.weight * (residual[old] - residual[new]);
+                    cost += target.weight;
                 }
             }
-            (gain, own)
+            (gain - bar * cost, own)
         };
         let mut random = Random::new([name[0], name[1], a as u64]);
         let key = random.bits();

@@ -200,7 +200,7 @@ impl Working {
             }
         }
         #[expect(clippy::cast_possible_truncation, reason = "clamped")]
-        let in_units = |weight: f64| (threshold * weight).clamp(0.0, f64::from(LIMIT)).round_ties_even() as i16;
+        let in_units = |weight: f64| (threshold * weight).clamp(0.0, f64::from(LIMIT)).floor() as i16;
         let whole = |term: &Term| f64::from(term.unit) * f64::from(term.one);
         if let Some(first) = view.penalty {
             for (from, lanes) in (0u32..).zip(lanes[first..].chunks_exact_mut(row)) {
