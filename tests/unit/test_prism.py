@@ -170,7 +170,7 @@ def test_every_switch_runs_and_spends_the_budget(given: dict[str, Any]) -> None:
     made = synth.sample(2_001, seed=0)
     assert len(made) == 2_001
     assert distance(table, made, ("a", "d")) < 0.2
-    assert len(synth.trace_) <= given.get("sweeps", 6) + 1
+    assert len(synth.trace_) <= given.get("sweeps", 12) + 1
     order = given.get("order", 4)
     cliques = [event.clique for event in synth.ledger_.events if event.purpose == "marginal"]
     assert cliques

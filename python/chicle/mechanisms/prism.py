@@ -57,6 +57,10 @@ __all__ = ["Prism", "PrismOptions"]
 # Where the 1-ways are wrong by more than this share of the records, pairs measured with the rest of the budget do not
 # make up for what it would do for the 1-ways: on five tables the errors of both cross between .09 and .15.
 _TOO_NOISY = 0.1
+
+# Most attributes of cells that a sweep may have to look up, over all records: a few seconds' work. Above it records are
+# repeated.
+_WORK = 2_000_000_000
 _INDEPENDENT = ("the 1-ways are too noisy for pairs to tell more: attributes are independent",)
 
 
@@ -97,7 +101,7 @@ class PrismOptions:
         By how many standard deviations a move's gain must stand out from noise.
     replicate
         Descent runs on n over this many records, which are then repeated and refined by one more sweep: less time for
-        a little more sampling error in larger cliques. By default 2 from 100,000 records on, 4 from a million on.
+        a little more sampling error in larger cliques. By default 1, 2 or 4, so that a sweep takes seconds.
     """
 
     counting: float = 0.001
@@ -113,7 +117,7 @@ class PrismOptions:
     low_rank: bool = True
     pull: float = PULL
     start: NamedStart = "mixed"
-    sweeps: int = 6
+    sweeps: int = 12
     threshold: float = 0.3
     significance: float = 0.35
     replicate: int | None = None
@@ -334,9 +338,13 @@ class _PrismRecords(Generator):
         made = self._descend(n, first, note, threads)
         return self.compression.decode(made, second)
 
+    def _copies(self, n: int) -> int:
+        work = n * sum(len(target.clique) for target in self.targets)
+        return 1 if work <= _WORK else 2 if work <= 2 * _WORK else 4
+
     def _descend(self, n: int, seed: int, note: Note, threads: int | None) -> Records:
         options, domain = self.options, self.compression.domain
-        copies = options.replicate or (4 if n >= 1_000_000 else 2 if n >= 100_000 else 1)
+        copies = options.replicate or self._copies(n)
         size = -(-n // copies)
         rng = np.random.default_rng(seed)
 
