@@ -1,4 +1,4 @@
-"""First records for the record kernels: independent attributes, a tree of them, or some of each; by the kernel `start`."""
+"""First records for the record kernels: independent attributes, a tree of them, or half of each; drawn in Rust."""
 
 from __future__ import annotations
 
