@@ -110,7 +110,7 @@ impl Descent {
     ///
     /// A record moves where half of what the loss would fall by, were there no cost to the move itself, exceeds
     /// `threshold` times that cost, plus `noise` times `sqrt(2 W)` for marginals of total weight W. With weights
-    /// `(s / sigma_m)^2` and `noise = c s`, that is c standard deviations of what noise of sigma_m adds to it.
+    /// `(s / sigma_m)^2` and `noise = c s`, that is c standard deviations of what noise of `sigma_m` adds to it.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`]: the records are then as good as they had become.
