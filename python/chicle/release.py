@@ -278,12 +278,12 @@ class Release:
 
         records = self._generator.records(rows, seed, note=note, threads=threads)
         restore, decode = (np.random.default_rng(None if seed is None else [seed, use]) for use in (_RESTORE, _DECODE))
-        return self.schema.restore(records, self.fine, restore), decode
+        return self.schema.joint.restore(records, self.fine, restore), decode
 
     @property
     def of_columns(self) -> list[Measurement]:
         """The measurements as they tell of columns, fine 1-ways among them; but for combined columns in buckets."""
-        return [*self.schema.over_columns(self.measurements), *self.fine]
+        return [*self.schema.joint.over_columns(self.measurements), *self.fine]
 
     def error_bounds(
         self,
@@ -337,7 +337,7 @@ class Release:
 
     @cached_property
     def _generator(self) -> Generator:
-        targets = self.schema.without_zeros(self.measurements)
+        targets = self.schema.joint.without_zeros(self.measurements)
         return rebuild(self.mechanism, self.schema.model, targets, self.options)
 
     def __repr__(self) -> str:

@@ -182,7 +182,7 @@ def test_batches_add_up() -> None:
         parts = (
             batch
             for i in range(0, 5_000, size)
-            for batch in Source(frame.iloc[i : i + size], schema).batches(schema.needed())
+            for batch in Source(frame.iloc[i : i + size], schema).batches(list(schema.domain))
         )
         found.append(resolve(schema, parts, bought, Ledger(Budget(rho=1), noise=TestNoise(3)))[0])
     assert found[0] == found[1]

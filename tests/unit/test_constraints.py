@@ -227,12 +227,12 @@ def test_a_table_that_fits_comes_back_in_the_same_codes(drawn: Any, seed: int) -
     assert schema.check(table).fits
     records, form = schema.read(table)
     assert not violating(records, rules)
-    seen = schema.recode(records)
+    seen = schema.joint.recode(records)
     assert seen.domain == schema.model.domain
-    restored = schema.restore(seen, (), np.random.default_rng(seed))
+    restored = schema.joint.restore(seen, (), np.random.default_rng(seed))
     assert not violating(restored, rules)
     if not schema.coarse or not rules:  # else what was drawn inside groups may have to be mended
-        again = schema.recode(restored)
+        again = schema.joint.recode(restored)
         for name in schema.domain:
             if name not in schema.coarse:
                 np.testing.assert_array_equal(restored[name], records[name])
@@ -250,12 +250,12 @@ def test_a_table_that_fits_comes_back_in_the_same_codes(drawn: Any, seed: int) -
 def test_no_row_violates_a_constraint_whatever_was_generated(drawn: Any, rows: int, seed: int) -> None:
     schema, _, rules = drawn
     seen = random_records(schema.model.domain, rows, seed)
-    restored = schema.restore(seen, (), np.random.default_rng(seed))
+    restored = schema.joint.restore(seen, (), np.random.default_rng(seed))
     assert not violating(restored, rules)
-    twice = schema.restore(seen, (), np.random.default_rng(seed))
+    twice = schema.joint.restore(seen, (), np.random.default_rng(seed))
     for name in schema.domain:
         np.testing.assert_array_equal(twice[name], restored[name], "the seed fixes it")
-    assert not violating(schema.restore(schema.recode(restored), (), np.random.default_rng(0)), rules)
+    assert not violating(schema.joint.restore(schema.joint.recode(restored), (), np.random.default_rng(0)), rules)
 
 
 @st.composite
@@ -358,20 +358,20 @@ def test_zeros_are_where_no_allowed_row_can_be(drawn: Any, seed: int, data: st.D
     }
     shape = [int(coarsening[name].max()) + 1 if name in coarsening else domain[name] for name in clique]
     measured = Measurement(clique, np.random.default_rng(seed).integers(1, 9, shape), 1.0, coarsening=coarsening)
-    (kept,) = schema.without_zeros([measured])
+    (kept,) = schema.joint.without_zeros([measured])
     # Every row there is, one after the other.
     every = np.array(list(product(*(range(column.cardinality) for column in schema.columns.values()))))
     rows = Records(dict(zip(schema.domain, every.T, strict=True)), schema.domain)
-    for both in schema._recoding.combined.values():  # combinations that constraints rule out have no code
-        coarse_codes = [schema._recoding.groups.get(n, np.arange(99))[rows[n]] for n in both.columns]
+    for both in schema.recoding.combined.values():  # combinations that constraints rule out have no code
+        coarse_codes = [schema.recoding.groups.get(n, np.arange(99))[rows[n]] for n in both.columns]
         every = every[np.isin(np.ravel_multi_index(coarse_codes, both.shape), both.cells)]
     rows = Records(dict(zip(schema.domain, every.T, strict=True)), schema.domain)
     for one in schema.constraints:
-        attributes = {a for a, columns in schema._recoding.attributes.items() if set(columns) & set(one.columns)}
+        attributes = {a for a, columns in schema.recoding.attributes.items() if set(columns) & set(one.columns)}
         if len(attributes) < 2 or not attributes <= set(clique):
             continue
         held = np.flatnonzero(one.holds({name: rows[name] for name in rows}))
-        seen = schema.recode(Records({name: rows[name][held] for name in rows}, schema.domain))
+        seen = schema.joint.recode(Records({name: rows[name][held] for name in rows}, schema.domain))
         there = np.zeros(shape, dtype=bool)
         there[tuple(coarsening[a][seen[a]] if a in coarsening else seen[a] for a in clique)] = True
         measured = Measurement(clique, np.where(there, measured.values, 0), 1.0, coarsening=coarsening)
@@ -381,8 +381,8 @@ def test_zeros_are_where_no_allowed_row_can_be(drawn: Any, seed: int, data: st.D
 @given(joint(), st.integers(0, 2**32), st.data())
 def test_tables_of_attributes_tell_of_columns(drawn: Any, seed: int, data: st.DataObject) -> None:
     schema, _, _ = drawn
-    restored = schema.restore(random_records(schema.model.domain, 50, seed), (), np.random.default_rng(seed))
-    seen = schema.recode(restored)
+    restored = schema.joint.restore(random_records(schema.model.domain, 50, seed), (), np.random.default_rng(seed))
+    seen = schema.joint.recode(restored)
     clique = tuple(data.draw(st.permutations(list(seen.domain)))[:2])
     coarsening = {
         name: np.array([data.draw(st.integers(0, 1)) for _ in range(seen.domain[name])])
@@ -391,12 +391,12 @@ def test_tables_of_attributes_tell_of_columns(drawn: Any, seed: int, data: st.Da
     }
     if (
         seen.domain.cells(clique) > 10**5
-        or prod(schema.domain[n] for a in clique for n in schema._recoding.attributes[a]) > 10**6
+        or prod(schema.domain[n] for a in clique for n in schema.recoding.attributes[a]) > 10**6
     ):
         return
     ledger = chicle.Ledger(chicle.Budget(rho=1e12))
     (told,) = chicle.measure(seen, [clique], 1e-3, ledger, coarsening=[coarsening])
-    (column,) = schema.over_columns([told])
+    (column,) = schema.joint.over_columns([told])
     (naive,) = chicle.measure(restored, [column.clique], 1e-3, ledger, coarsening=[column.coarsening])
     np.testing.assert_array_equal(column.values, naive.values)
 
@@ -413,9 +413,9 @@ def test_rows_of_others_are_counted_as_told() -> None:
     assert [problem.partition(";")[0] for problem in strict.check(table).problems] == [rule.partition(";")[0]]
     lenient = Schema(columns, combine={"both": {**told, "others": ["married", True]}})
     assert lenient.check(table).fits
-    seen = lenient.recode(lenient.encode(table))
+    seen = lenient.joint.recode(lenient.encode(table))
     assert seen["both"].tolist() == [0, 2, 2]
-    restored = lenient.restore(seen, (), np.random.default_rng(0))
+    restored = lenient.joint.restore(seen, (), np.random.default_rng(0))
     assert restored["marital"].tolist() == [0, 1, 1]
     assert restored["smoker"].tolist() == [0, 1, 1]
 
@@ -460,7 +460,7 @@ def test_fine_values_follow_the_fine_1_way() -> None:
     fine[[3, 4, 20, 50]] = [30, 10, 5, 15]
     fine[60] = -8
     groups = Records({"age": np.repeat([0, 1], 4_000), "x": np.zeros(8_000, int)}, schema.model.domain)
-    made = schema.restore(groups, [Measurement(("age",), fine, 0.01)], np.random.default_rng(0))
+    made = schema.joint.restore(groups, [Measurement(("age",), fine, 0.01)], np.random.default_rng(0))
     counts = np.bincount(made["age"], minlength=100)
     assert counts[3] + counts[4] == counts[20] + counts[50] == 4_000
     assert abs(counts[3] - 3_000) <= 5
@@ -474,7 +474,7 @@ def test_fine_values_are_even_where_all_is_noise() -> None:
     truth[60] = 1_000
     fine = Measurement(("age",), truth + rng.normal(0, 30, 100), 30.0)
     groups = Records({"age": np.repeat([0, 1], 50_000), "x": np.zeros(100_000, int)}, schema.model.domain)
-    made = schema.restore(groups, [fine], np.random.default_rng(0))
+    made = schema.joint.restore(groups, [fine], np.random.default_rng(0))
     shares = np.bincount(made["age"], minlength=100) / 50_000
     noisy = np.maximum(fine.values[:50], 0) / np.maximum(fine.values[:50], 0).sum()
     assert np.abs(shares[:50] - 0.02).sum() < 0.5 * np.abs(noisy - 0.02).sum()
@@ -527,7 +527,7 @@ def test_many_combinations_and_rows_take_little_time() -> None:
             {"if": {"age": {"below": 15}}, "then": {"marital": ["never", None]}},
         ],
     )
-    made = schema.restore(random_records(schema.domain, 200_000, 0), (), rng)
+    made = schema.joint.restore(random_records(schema.domain, 200_000, 0), (), rng)
     assert (made["county"] // 60 == made["state"]).all()
     assert not ((made["age"] < 15) & (made["marital"] % 3 > 0)).any()
 
@@ -565,7 +565,7 @@ def test_a_file_by_hand(tmp_path: Path) -> None:
 def test_a_recoding_keeps_the_rows_a_person_has() -> None:
     schema = Schema({"a": 4, "b": 3}, max_records_per_person=5, combine={"both": ["a", "b"]})
     records = schema.encode({"a": [0, 3], "b": [1, 2]})
-    assert schema.recode(records).max_records_per_person == 5
+    assert schema.joint.recode(records).max_records_per_person == 5
     assert schema.model.max_records_per_person == 5
     recoding = Recoding({"a": Integer(min=0, max=3)}, {}, ())
     assert not recoding.changes

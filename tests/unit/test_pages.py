@@ -16,7 +16,7 @@ import chicle
 from chicle import Records, Schema
 from chicle.cli import main
 from chicle.columns.declare import _COLUMNS
-from chicle.schema import _KEYS
+from chicle.schema.schema import _KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
@@ -90,7 +90,7 @@ def test_schemas_of_the_reference_make_tables_that_fit(text: str, tmp_path: Path
     assert Schema.from_dict(schema.to_dict()) == schema
     rng = np.random.default_rng(0)
     rows = {name: rng.integers(size, size=500) for name, size in schema.model.domain.items()}
-    records = schema.restore(Records(rows, schema.model.domain), (), rng)
+    records = schema.joint.restore(Records(rows, schema.model.domain), (), rng)
     table = schema.decode(records, rng=rng)
     assert schema.of_synthetic().check(table).fits
     again = schema.of_synthetic().encode(table)

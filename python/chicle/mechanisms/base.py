@@ -145,12 +145,12 @@ class Mechanism(ABC):
                 "give both the same accounting"
             )
         opened = source if isinstance(source, Source) else Source(source, declared, threads=self.threads)
-        declared.check_form(opened.form)
+        declared.joint.check_form(opened.form)
         spent = ledger.spent
         declared, notes = self._discover(opened, declared, budget, ledger)
         rows = opened.countable(declared)
         fine, rest = self._measure_fine(rows, declared, budget.rho - (ledger.spent - spent), ledger)
-        release = self._fit(declared.recode(rows), declared.model, rest, ledger)
+        release = self._fit(declared.joint.recode(rows), declared.model, rest, ledger)
         told = (*notes, *release.notes, declared.promise(opened))
         release = replace(release, schema=declared, fine=fine, form=opened.form, notes=told)
         release.prepare()
@@ -198,7 +198,7 @@ class Mechanism(ABC):
             raise SchemaError(f"{first}, which takes a reading of its own; give a function that opens the batches")
         schema.check_rows(source)
         bought = purchases(schema, budget, self._discovery())
-        found, notes = resolve(schema, source.batches(schema.needed()), bought, ledger)
+        found, notes = resolve(schema, source.batches(list(schema.domain)), bought, ledger)
         return found, tuple(notes)
 
     def _discovery(self) -> Discovery:

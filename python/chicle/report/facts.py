@@ -98,7 +98,7 @@ class Facts:
     @cached_property
     def recoded(self) -> Records:
         """The synthetic table as mechanisms see it: coarse groups, and columns combined."""
-        return self.schema.recode(self.synthetic)
+        return self.schema.joint.recode(self.synthetic)
 
     def _counted(self, records: Records) -> dict[str, Counts]:
         tables = count(records, [(name,) for name in self.domain], self.threads)

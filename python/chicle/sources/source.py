@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from chicle._checks import threads_or_all
+from chicle.check import misfits
 from chicle.errors import SchemaError
 from chicle.frames import Form, table_kind
 from chicle.marginals import Counter
@@ -87,7 +88,7 @@ class Source:
         self._kept: Kept | None = None
         self._form = self._reader.form()
         for where, names in self._reader.layouts():
-            for problem in schema.misfits(names):
+            for problem in misfits(schema, names):
                 raise SchemaError(_at(where, problem))
 
     @property
@@ -171,7 +172,7 @@ class Source:
 
         # Columns of codes are used where they lie.
         whole = schema.coded and isinstance(self._reader, Frame)
-        read = self._read(schema.needed(attributes))
+        read = self._read(attributes)
         return ahead(read if whole else _in_parts(read), encode, self._threads)
 
     def _read(self, names: Sequence[str]) -> Iterator[Batch]:

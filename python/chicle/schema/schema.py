@@ -6,7 +6,7 @@ of table that the source was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -18,20 +18,27 @@ import pyarrow as pa
 
 from chicle._checks import integer
 from chicle.check import Check, check_frame
-from chicle.columns import Coded, Column, Determined, Drop, Identifier, column_from_dict
-from chicle.columns.base import is_unicode, refuse
+from chicle.columns import Coded, Column, Drop
+from chicle.columns.base import refuse
 from chicle.columns.declare import unknown
-from chicle.constraints import Constraint, constraints_from
+from chicle.constraints import Constraint
 from chicle.domain import Domain
 from chicle.errors import DomainError, SchemaError
 from chicle.files import read_declaration, write_declaration
 from chicle.frames import Form
-from chicle.measure import Measurement
-from chicle.recode import Recoding, combined_from
-from chicle.records import Codes, Records, Rows, code_dtype
-from chicle.repair import connected, repair
+from chicle.recode import Recoding
+from chicle.records import Codes, Records
+from chicle.schema.declared import (
+    check_determined,
+    check_person,
+    columns_from,
+    described,
+    max_records_from,
+    with_order,
+)
+from chicle.schema.decode import columns_of, with_person
+from chicle.schema.joint import Joint
 from chicle.sources.source import Source, unread
-from chicle.zeros import without_zeros
 
 __all__ = ["Schema"]
 
@@ -92,27 +99,21 @@ class Schema:
         combine: Mapping[str, Any] | None = None,
         constraints: Iterable[Mapping[str, Any]] | None = None,
     ) -> None:
-        if not isinstance(columns, Mapping):
-            raise SchemaError(f"columns must be a mapping from name to declaration, not a {type(columns).__name__}")
-        declared = {_name(name): _declared(name, told) for name, told in columns.items()}
-        self._columns = _with_order(declared, ordinal)
+        self._columns = with_order(columns_from(columns), ordinal)
         self._max_records_per_person = integer("max_records_per_person", max_records_per_person, 1, 2**31)
         self._person = person
         if not isinstance(reviewed, bool):
             raise SchemaError(f"reviewed must be true or false, not {reviewed!r}")
         self._reviewed = reviewed
         self._comments = dict(comments or {})
-        self._check()
+        check_person(person, self._columns)
+        check_determined(self._columns)
         modelled = {name: column.cardinality for name, column in self._columns.items() if column.modelled}
         if not modelled:
             raise SchemaError("no column is modelled; declare at least one that is neither dropped nor made afterwards")
         self._domain = Domain(modelled)
         self._ordinal = frozenset(name for name in modelled if self._columns[name].ordered)
-        self._constraints = constraints_from([] if constraints is None else constraints, self._columns)
-        combined = combined_from({} if combine is None else combine, self._columns)
-        self._recoding = Recoding({name: self._columns[name] for name in modelled}, combined, self._constraints)
-        listed = [one.listed for one in combined.values() if one.listed is not None]
-        self._parts = connected([*self._constraints, *listed], self._domain)
+        self._joint = Joint(self._columns, combine, constraints)
 
     @classmethod
     def from_cardinalities(
@@ -152,7 +153,7 @@ class Schema:
             raise SchemaError("the schema declares no columns; write `columns:` and a line for each")
         return cls(
             declaration["columns"],
-            max_records_per_person=_records(declaration.get("max_records", 1)),
+            max_records_per_person=max_records_from(declaration.get("max_records", 1)),
             person=declaration.get("person"),
             reviewed=declaration.get("reviewed", True),
             combine=declaration.get("combine"),
@@ -181,7 +182,7 @@ class Schema:
         if self._person is not None or self._max_records_per_person > 1:
             told["max_records"] = self._max_records_per_person
         told["columns"] = {name: column.to_dict() for name, column in self._columns.items()}
-        return {**told, **self._declared_joint()}
+        return {**told, **self._joint.to_dict()}
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -204,24 +205,30 @@ class Schema:
         >>> schema.domain, schema.model.domain
         (Domain(age: 100, left: 2, right: 3), Domain(age: 5, sides: 6))
         """
-        if not self._recoding.changes:
+        recoding = self._joint.recoding
+        if not recoding.changes:
             return self
-        return Schema(dict(self._recoding.domain), self._recoding.ordinal, self._max_records_per_person)
+        return Schema(dict(recoding.domain), recoding.ordinal, self._max_records_per_person)
+
+    @property
+    def joint(self) -> Joint:
+        """What is declared of several columns, and what it does to records and measurements."""
+        return self._joint
 
     @property
     def recoding(self) -> Recoding:
         """The maps between the columns and what mechanisms see."""
-        return self._recoding
+        return self._joint.recoding
 
     @property
     def coarse(self) -> tuple[str, ...]:
         """The columns that are coarse in the joint work; a fine 1-way of each is released beside it."""
-        return tuple(self._recoding.groups)
+        return tuple(self._joint.recoding.groups)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """Which combinations of values no row has."""
-        return self._constraints
+        return self._joint.constraints
 
     @property
     def ordinal(self) -> frozenset[str]:
@@ -257,14 +264,7 @@ class Schema:
 
     def discovered(self, columns: Mapping[str, Column]) -> Schema:
         """Return the same schema with some columns declared in full."""
-        return Schema(
-            {**self._columns, **columns},
-            max_records_per_person=self._max_records_per_person,
-            person=self._person,
-            reviewed=self._reviewed,
-            comments=self._comments,
-            **self._declared_joint(),
-        )
+        return self._but({**self._columns, **columns}, reviewed=self._reviewed)
 
     @property
     def reviewed(self) -> bool:
@@ -273,14 +273,7 @@ class Schema:
 
     def mark_reviewed(self) -> Schema:
         """Return the same schema, reviewed: you vouch that nothing in it was learnt from the private table alone."""
-        return Schema(
-            self._columns,
-            (),
-            self._max_records_per_person,
-            person=self._person,
-            comments=self._comments,
-            **self._declared_joint(),
-        )
+        return self._but(self._columns, reviewed=True)
 
     def of_synthetic(self) -> Schema:
         """Return the schema of synthetic tables, whose rows are nobody's: it limits no person's rows.
@@ -294,7 +287,7 @@ class Schema:
         if self._person is None:
             return self
         nobody = copy(self)
-        vars(nobody).update(_person=None, _columns={self._person: Identifier(), **self._columns})
+        vars(nobody).update(_person=None, _columns=with_person(self._columns, self._person))
         return nobody
 
     def check_reviewed(self) -> None:
@@ -322,16 +315,9 @@ class Schema:
         opened = Source(source, self)
         return opened.records(self), opened.form
 
-    def needed(self, attributes: Iterable[str] | None = None) -> list[str]:
-        """Return the columns of a table that the codes of attributes, by default of all, are made of."""
-        return list(self._domain if attributes is None else attributes)
-
-    def codes(
-        self, columns: Mapping[str, pa.ChunkedArray], attributes: Iterable[str] | None = None
-    ) -> dict[str, Codes]:
-        """Return the codes of attributes, by default of all, in a batch that has the columns which they need."""
-        names = self._domain if attributes is None else attributes
-        return {name: self._columns[name].encode(columns[name], refuse(name)) for name in names}
+    def codes(self, columns: Mapping[str, pa.ChunkedArray], attributes: Iterable[str]) -> dict[str, Codes]:
+        """Return the codes of attributes in a batch that has their columns."""
+        return {name: self._columns[name].encode(columns[name], refuse(name)) for name in attributes}
 
     def adopt(self, source: Records) -> Records:
         """Return records as those of a table of this schema, if they are over its domain."""
@@ -370,7 +356,7 @@ class Schema:
             return records
         form = Form("pyarrow") if form is None else form
         rng = np.random.default_rng() if rng is None else rng
-        made = self._columns_of(records, range(len(records)), len(records), form, rng)
+        made = self._made(records, form, rng, range(len(records)), len(records))
         return form.frame(made, nullable=[name for name, column in self._columns.items() if column.missing])
 
     def decode_parts(self, records: Records, form: Form, *, rows: int, rng: np.random.Generator) -> Iterator[pa.Table]:
@@ -387,23 +373,8 @@ class Schema:
         """
         plain = Form("pyarrow", form.types)
         for i, part in enumerate(records.pieces(rows)):
-            made = self._columns_of(part, range(i * rows, i * rows + len(part)), len(records), plain, rng)
+            made = self._made(part, plain, rng, range(i * rows, i * rows + len(part)), len(records))
             yield plain.frame(made)
-
-    def violations(self, codes: Mapping[str, Codes]) -> list[str]:
-        """Return what is declared of several columns, and violated by a row with these codes of theirs.
-
-        Rows of combinations that are not listed are no violation where `others` says what they get, nor are rows that
-        violate a constraint which says ``violations: keep``. What is said of columns that are not given is passed over.
-        """
-        settled, problems = self._recoding.settle(codes)
-        for one in self._constraints:
-            if not one.keep and set(one.columns) <= set(settled) and not one.holds(settled).all():
-                problems.append(
-                    f"the table has a row that violates {one}; correct the table or the constraint, or write "
-                    "`violations: keep` to count such rows as they are"
-                )
-        return problems
 
     def check_rows(self, source: Any) -> None:  # noqa: ANN401
         """Raise a SchemaError if a row of a source violates what is declared of several columns.
@@ -413,68 +384,13 @@ class Schema:
         source
             A `Source` of raw columns, read batch by batch, or `Records` over this schema's domain.
         """
-        inside = {name for part in self._parts for name in part.kinds}
-        names = [name for name in self._domain if name in inside]
+        names = [name for name in self._domain if name in self._joint.constrained]
         if not names:
             return
-        for batch in source.batches(self.needed(names)):
+        for batch in source.batches(names):
             codes = {name: batch[name] for name in names} if isinstance(source, Records) else self.codes(batch, names)
-            for problem in self.violations(codes):
+            for problem in self._joint.violations(codes):
                 raise SchemaError(problem)
-
-    def recode(self, records: Rows) -> Rows:
-        """Return records over the columns as records over `model`, which mechanisms see: each row by itself.
-
-        Rows of combinations that are not listed get that of `others`.
-        """
-        return self._recoding.over(records) if self._recoding.changes else records
-
-    def check_form(self, form: Form) -> None:
-        """Raise unless every bin of a column under a constraint has values of the type that the table will have."""
-        constrained = {name for part in self._parts for name in part.kinds} if form.kind != "records" else set()
-        for name in sorted(constrained):
-            column, dtype = self._columns[name], form.types.get(name)
-            codes = np.arange(column.cardinality, dtype=code_dtype(column.cardinality))
-            made = column.decode(codes, dtype, np.random.default_rng(0))
-            if (column.encode(pa.chunked_array([made]), lambda _rule, _fix: None) != codes).any():
-                raise SchemaError(
-                    f"column {name!r} has a bin without any value of type {dtype}, so no constraint on it could be "
-                    "kept; declare it as integer, or give it wider `bins`"
-                )
-
-    def restore(self, records: Records, fine: Sequence[Measurement], rng: np.random.Generator) -> Records:
-        """Return synthetic records over `model` as records over the columns, none of which violates a constraint.
-
-        Parameters
-        ----------
-        records
-            Synthetic records over ``model.domain``.
-        fine
-            The fine 1-ways of coarse columns.
-        rng
-            Draws what coarse groups hide, and mends rows.
-        """
-        if self._recoding.changes:
-            records = self._recoding.decode(records, fine, int(rng.integers(2**63)))
-        return repair(records, self._parts, rng, self._recoding.groups) if self._parts else records
-
-    def without_zeros(self, measurements: Iterable[Measurement]) -> tuple[Measurement, ...]:
-        """Return measurements over `model`, 0 in cells that constraints leave to no row."""
-        return without_zeros(measurements, self._constraints, self._recoding)
-
-    def over_columns(self, measurements: Iterable[Measurement]) -> list[Measurement]:
-        """Return measurements over `model` as measurements over the columns, those that can be.
-
-        Examples
-        --------
-        >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 3, "coarse": 2}, "left": 2, "right": 2},
-        ...     combine={"sides": ["left", "right"]})
-        >>> (seen,) = schema.over_columns([Measurement(("age", "sides"), np.ones((2, 4)), 1.0)])
-        >>> seen.clique, seen.values.shape, seen.coarsening["age"].tolist()
-        (('age', 'left', 'right'), (2, 2, 2), [0, 0, 1, 1])
-        """
-        seen = [self._recoding.over_columns(one) for one in measurements]
-        return [one for one in seen if one is not None]
 
     def check(self, source: Any) -> Check:  # noqa: ANN401
         """Return what of a table does not fit this schema, by column and rule, without any value of it.
@@ -495,21 +411,6 @@ class Schema:
         for batch in unread(source, self):
             problems.update(dict.fromkeys(check_frame(self, batch).problems))
         return Check(tuple(problems))
-
-    def misfits(self, table: Collection[str]) -> list[str]:
-        """Return which columns are declared but not in a table of these, or there but not declared."""
-        needed = [*self._domain, *([] if self._person is None else [self._person])]
-        absent = [
-            f"column {name!r} is declared but not in the table; leave it out of the schema, or add it to the table"
-            for name in needed
-            if name not in table
-        ]
-        strange = [
-            f"column {name!r} is not declared; declare it, or write `{name}: {{type: drop}}`"
-            for name in table
-            if name not in self._columns and name != self._person
-        ]
-        return absent + strange
 
     def promise(self, source: Any) -> str:  # noqa: ANN401
         """Return what the privacy unit of a fit on this source is: how many rows of a person, and what sees to it.
@@ -536,109 +437,26 @@ class Schema:
 
     def __repr__(self) -> str:
         width = max(len(name) for name in self._columns)
-        lines = [f"  {name:<{width}}  {_said(column)}" for name, column in self._columns.items()]
+        lines = [f"  {name:<{width}}  {described(column)}" for name, column in self._columns.items()]
         who = f"{self._max_records_per_person} a person" + (f", by {self._person!r}" if self._person else "")
         draft = [] if self._reviewed else [_DRAFT]
-        lines += [f"  {name}: combines {', '.join(one.columns)}" for name, one in self._recoding.combined.items()]
-        lines += [f"  never violated: {one}" for one in self._constraints]
+        lines += [f"  {name}: combines {', '.join(one.columns)}" for name, one in self.recoding.combined.items()]
+        lines += [f"  never violated: {one}" for one in self.constraints]
         return "\n".join([*draft, f"Schema of {len(self._columns)} columns, rows: {who}", *lines])
 
-    def _check(self) -> None:
-        person = self._person
-        if person is not None:
-            if not isinstance(person, str) or not person:
-                raise SchemaError(f"person must be the name of a column, not {person!r}")
-            if not isinstance(self._columns.get(person, Identifier()), (Drop, Identifier)):
-                raise SchemaError(
-                    f"column {person!r}: it is the person column, which is never modelled; "
-                    "declare it as identifier or drop, or not at all"
-                )
-        for name, column in self._columns.items():
-            if isinstance(column, Determined):
-                source = self._columns.get(column.determined_by)
-                if source is None or not source.modelled:
-                    raise SchemaError(
-                        f"column {name!r}: determined_by names {column.determined_by!r}, which is no modelled column; "
-                        f"{unknown(column.determined_by, [n for n, c in self._columns.items() if c.modelled])}"
-                    )
-                try:
-                    column.check_source(source)
-                except SchemaError as error:
-                    raise SchemaError(f"column {name!r}: {error}") from None
+    def _but(self, columns: Mapping[str, Column], *, reviewed: bool) -> Schema:
+        """Return the same schema with other columns, reviewed or not."""
+        return Schema(
+            columns,
+            max_records_per_person=self._max_records_per_person,
+            person=self._person,
+            reviewed=reviewed,
+            comments=self._comments,
+            **self._joint.to_dict(),
+        )
 
-    def _declared_joint(self) -> dict[str, Any]:
-        """Return what is declared of several columns, as plain data."""
-        combine = {name: dict(one.told) for name, one in self._recoding.combined.items()}
-        constraints = [dict(one.told) for one in self._constraints]
-        said = {"combine": combine, "constraints": constraints}
-        return {key: value for key, value in said.items() if value}
-
-    def _made(self) -> list[str]:
-        """Return the columns of a synthetic table."""
-        names = [name for name, column in self._columns.items() if not isinstance(column, Drop)]
-        return [self._person, *names] if self._person is not None and self._person not in self._columns else names
-
-    def _columns_of(
-        self, records: Records, rows: range, of: int, form: Form, rng: np.random.Generator
+    def _made(
+        self, records: Records, form: Form, rng: np.random.Generator, rows: range, total: int
     ) -> dict[str, pa.Array]:
         """Return the columns of a synthetic table, or of some of its rows."""
-        ids = {
-            name: column.fresh(rows, of, form.types.get(name))
-            for name in self._made()
-            if isinstance(column := self._columns.get(name, Identifier()), Identifier)
-        }
-        return {
-            name: ids[name] if name in ids else self._make(name, records, form.types.get(name), rng)
-            for name in self._made()
-        }
-
-    def _make(self, name: str, records: Records, dtype: pa.DataType | None, rng: np.random.Generator) -> pa.Array:
-        column = self._columns[name]
-        if isinstance(column, Determined):
-            source = column.determined_by
-            return column.fill(self._columns[source], records[source], dtype)
-        return column.decode(records[name], dtype, rng)
-
-
-def _name(name: object) -> str:
-    if not isinstance(name, str) or not name:
-        raise SchemaError(f"a column's name must be a text, not {name!r}; quote it")
-    if not is_unicode(name):
-        raise SchemaError(f"a column's name must be Unicode, not {name!r}; rename it")
-    return name
-
-
-def _declared(name: str, told: Column | Mapping[str, Any] | int) -> Column:
-    if isinstance(told, Column):
-        return told
-    if isinstance(told, int) and not isinstance(told, bool):
-        return column_from_dict(name, {"type": "coded", "values": told})
-    return column_from_dict(name, told)
-
-
-def _with_order(columns: dict[str, Column], ordinal: Iterable[str]) -> dict[str, Column]:
-    if isinstance(ordinal, str):
-        raise SchemaError(f"ordinal is a list of attribute names, not a string; write [{ordinal!r}]")
-    named = frozenset(ordinal)
-    for name in sorted(named):
-        if name not in columns:
-            raise SchemaError(f"ordinal names {name!r}, which is not an attribute of this schema")
-        column = columns[name]
-        if not isinstance(column, Coded):
-            raise SchemaError(f"ordinal names {name!r}, which is not coded; declare its own order by its type")
-        columns[name] = Coded(values=column.values, ordinal=True, missing=column.missing)
-    return columns
-
-
-def _records(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise SchemaError(f"max_records must be an integer of at least 1, not {value!r}")
-    return value
-
-
-def _said(column: Column) -> str:
-    most = "up to " if column.undiscovered else ""
-    codes = f", {most}{column.cardinality} codes" if column.modelled else ""
-    by = f" by {column.determined_by!r}" if isinstance(column, Determined) else ""
-    coarse = ", coarse in joint work" if column.coarse is not None else ""
-    return f"{column.type}{by}{codes}{', missing is one' if column.missing else ''}{coarse}"
+        return columns_of(with_person(self._columns, self._person), records, form.types, rng, rows=rows, total=total)
