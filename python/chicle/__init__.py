@@ -8,7 +8,6 @@ from chicle.compress import Compression, compress
 from chicle.consistency import project
 from chicle.discover import Discovery
 from chicle.domain import Clique, Domain, pairs
-from chicle.draft import draft_schema
 from chicle.errors import (
     ArtefactError,
     BudgetExceeded,
@@ -30,6 +29,7 @@ from chicle.records import Records
 from chicle.release import Release, load
 from chicle.report import report
 from chicle.schema import Schema
+from chicle.schema.draft import draft_schema
 from chicle.synthesize import synthesize
 
 __all__ = [

@@ -29,12 +29,12 @@ from chicle._core import __version__
 from chicle._write import replacing
 from chicle.domain import Domain
 from chicle.errors import ArtefactError, ChicleError, InfeasibleError, ParameterError
-from chicle.frames import Form
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, check_coarsening
 from chicle.privacy.ledger import GaussianEvent, Ledger
 from chicle.privacy.stated import StatedLedger
 from chicle.schema import Schema
+from chicle.sources.frames import Form
 
 __all__ = ["Contents", "read_artefact", "write_artefact"]
 

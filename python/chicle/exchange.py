@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 from chicle.columns.base import refuse
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
-from chicle.frames import arrow_columns
-from chicle.labels import attribute_labels, bucket_labels, value_labels
 from chicle.measure import Measurement, check_coarsening
 from chicle.schema import Schema
+from chicle.schema.labels import attribute_labels, bucket_labels, value_labels
+from chicle.sources.frames import arrow_columns
 
 __all__ = ["as_measurements", "tidy_table"]
 

@@ -22,12 +22,12 @@ from chicle.artefact import Contents, read_artefact, write_artefact
 from chicle.bounds import ErrorBound, error_bounds
 from chicle.errors import ArtefactError, ChicleError, DomainError, PrivacyError, SchemaError
 from chicle.exchange import as_measurements, tidy_table
-from chicle.frames import Form
 from chicle.measure import Measurement, estimate_total
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.stated import StatedLedger
 from chicle.records import Records
 from chicle.schema import Schema
+from chicle.sources.frames import Form
 
 __all__ = ["Generator", "Note", "Release", "generator_of", "load", "rebuild", "singles_of"]
 

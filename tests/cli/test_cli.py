@@ -21,7 +21,7 @@ from chicle.cli import main, output
 from chicle.cli import synth as synth_command
 from chicle.cli.entry import parser
 from chicle.mechanisms.base import Mechanism
-from chicle.table_files import read_table
+from chicle.sources.table_files import read_table
 from tests.unit.test_real_data import adult_schema
 
 BUDGET = ["--epsilon", "1", "--delta", "1e-9"]

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import assume, given
 
 import chicle
-from chicle import Schema, table_files
-from chicle.table_files import check_ending, read_table, write_table
+from chicle import Schema
+from chicle.sources import table_files
+from chicle.sources.table_files import check_ending, read_table, write_table
 from tests.schemas import tables
 
 ENDINGS = ["csv", "csv.gz", "tsv", "parquet", "pq", "arrow", "feather"]

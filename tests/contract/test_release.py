@@ -162,14 +162,14 @@ ARROW_TYPES = [
 
 @pytest.mark.parametrize("dtype", ARROW_TYPES, ids=str)
 def test_types_of_arrow_survive(dtype: pa.DataType) -> None:
-    form = chicle.frames.Form("pyarrow", {"a": dtype}, {"a": dtype})
-    again = chicle.frames.Form.from_dict(json.loads(json.dumps(form.to_dict())))
+    form = chicle.sources.frames.Form("pyarrow", {"a": dtype}, {"a": dtype})
+    again = chicle.sources.frames.Form.from_dict(json.loads(json.dumps(form.to_dict())))
     assert again == form
 
 
 def test_types_without_a_name_are_left_out() -> None:
-    form = chicle.frames.Form("pyarrow", {"a": pa.list_(pa.int8()), "b": pa.int8()})
-    assert chicle.frames.Form.from_dict(form.to_dict()).types == {"a": None, "b": pa.int8()}
+    form = chicle.sources.frames.Form("pyarrow", {"a": pa.list_(pa.int8()), "b": pa.int8()})
+    assert chicle.sources.frames.Form.from_dict(form.to_dict()).types == {"a": None, "b": pa.int8()}
 
 
 # --- What is in the file ---------------------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chicle
-from chicle import Budget, Ledger, Schema, SchemaError, people
+from chicle import Budget, Ledger, Schema, SchemaError
 from chicle.privacy import TestNoise
-from chicle.sources import Source
-from chicle.table_files import write_table
+from chicle.sources import Source, people
+from chicle.sources.table_files import write_table
 
 Rows = list[tuple[int, int]]
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Schema, SchemaError
-from chicle.people import first_rows
 from chicle.privacy import GaussianEvent
+from chicle.sources.people import first_rows
 
 CANARY = "canary-4711"
 NUMBER = 471_147

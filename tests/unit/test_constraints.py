@@ -17,10 +17,10 @@ from chicle import Domain, Measurement, Records, Schema, SchemaError
 from chicle.columns import Column, Integer, column_from_dict
 from chicle.columns.chosen import Chosen
 from chicle.columns.coarse import coarse_groups
-from chicle.constraints import constraints_from
-from chicle.recode import Recoding
-from chicle.repair import connected, draw, mend, repair, swap
-from chicle.zeros import without_zeros
+from chicle.schema.constraints import constraints_from
+from chicle.schema.recode import Recoding
+from chicle.schema.repair import connected, draw, mend, repair, swap
+from chicle.schema.zeros import without_zeros
 from tests.schemas import Rule, coarse, columns, constraints, joint, selections, table_of
 
 AGE = {"type": "integer", "min": 0, "max": 99}

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import ChicleError, DomainError, Measurement, PrivacyError, Release, Schema, SchemaError
-from chicle.labels import bucket_labels, value_labels
 from chicle.privacy import StatedLedger
+from chicle.schema.labels import bucket_labels, value_labels
 from tests.contract.test_mechanisms import BUDGET, MECHANISMS, Make
 
 CLAIM = "(1, 1e-6)-DP for one person, by the bureau"

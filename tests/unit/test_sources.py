@@ -27,7 +27,7 @@ from chicle.sources import Source, source
 from chicle.sources.ahead import ahead
 from chicle.sources.files import find_files
 from chicle.sources.stream import Stream
-from chicle.table_files import write_table
+from chicle.sources.table_files import write_table
 from tests.interrupt import interrupt
 from tests.schemas import tables
 
@@ -267,7 +267,7 @@ def test_a_source_that_changes_is_noticed() -> None:
 
 
 def test_csv_types_that_show_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chicle.table_files._BLOCK_BYTES", 200)
+    monkeypatch.setattr("chicle.sources.table_files._BLOCK_BYTES", 200)
     schema = Schema({"n": {"type": "integer", "min": 0, "max": 9}, "t": {"type": "categorical", "values": ["a", "b"]}})
     rows = [f"{i % 10},{'ab'[i % 2]}" for i in range(300)]
     late = [*rows, "4.0,b"]

@@ -13,11 +13,11 @@ import pyarrow as pa
 from chicle._write import replacing, trying
 from chicle.cli.terminal import Progress
 from chicle.errors import ArtefactError, ParameterError
-from chicle.frames import Form
 from chicle.records import Records
 from chicle.release import Release
 from chicle.schema import Schema
-from chicle.table_files import write_table
+from chicle.sources.frames import Form
+from chicle.sources.table_files import write_table
 
 __all__ = ["check_output", "rehearse", "write_sample"]
 

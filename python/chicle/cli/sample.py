@@ -10,7 +10,7 @@ from chicle.cli.output import check_output, write_sample
 from chicle.cli.summary import say_summary
 from chicle.cli.terminal import Progress
 from chicle.release import load
-from chicle.table_files import check_ending
+from chicle.sources.table_files import check_ending
 
 __all__ = ["add"]
 

@@ -10,9 +10,9 @@ from chicle._write import replacing
 from chicle.cli.arguments import add_output, command, subcommands
 from chicle.cli.output import check_output
 from chicle.cli.terminal import say, warn
-from chicle.draft import draft_schema
 from chicle.schema import Schema
-from chicle.table_files import read_table
+from chicle.schema.draft import draft_schema
+from chicle.sources.table_files import read_table
 
 __all__ = ["add"]
 

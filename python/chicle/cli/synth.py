@@ -22,7 +22,7 @@ from chicle.release import Release
 from chicle.schema import Schema
 from chicle.sources import Source
 from chicle.sources.files import find_files
-from chicle.table_files import check_ending
+from chicle.sources.table_files import check_ending
 
 __all__ = ["add"]
 

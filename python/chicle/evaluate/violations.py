@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from chicle.constraints import Constraint
 from chicle.evaluate.contest import Contest
 from chicle.evaluate.result import Score
 from chicle.records import Records
+from chicle.schema.constraints import Constraint
 
 __all__ = ["violation_scores"]
 

@@ -151,7 +151,7 @@ class Mechanism(ABC):
         rows = opened.countable(declared)
         fine, rest = self._measure_fine(rows, declared, budget.rho - (ledger.spent - spent), ledger)
         release = self._fit(declared.joint.recode(rows), declared.model, rest, ledger)
-        told = (*notes, *release.notes, declared.promise(opened))
+        told = (*notes, *release.notes, opened.promise)
         release = replace(release, schema=declared, fine=fine, form=opened.form, notes=told)
         release.prepare()
         self.release_ = release

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chicle.labels import value_labels
 from chicle.report.html import cut
 from chicle.schema import Schema
+from chicle.schema.labels import value_labels
 
 __all__ = ["Axis", "Labels"]
 

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from chicle.columns import Column
-from chicle.constraints import Constraint, constraints_from
 from chicle.errors import SchemaError
-from chicle.frames import Form
 from chicle.measure import Measurement
-from chicle.recode import Recoding, combined_from
 from chicle.records import Codes, Records, Rows, code_dtype
-from chicle.repair import connected, repair
-from chicle.zeros import without_zeros
+from chicle.schema.constraints import Constraint, constraints_from
+from chicle.schema.recode import Recoding, combined_from
+from chicle.schema.repair import connected, repair
+from chicle.schema.zeros import without_zeros
+from chicle.sources.frames import Form
 
 __all__ = ["Joint"]
 

@@ -6,7 +6,7 @@ of table that the source was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -17,17 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from chicle._checks import integer
-from chicle.check import Check, check_frame
 from chicle.columns import Coded, Column, Drop
 from chicle.columns.base import refuse
 from chicle.columns.declare import unknown
-from chicle.constraints import Constraint
 from chicle.domain import Domain
 from chicle.errors import DomainError, SchemaError
-from chicle.files import read_declaration, write_declaration
-from chicle.frames import Form
-from chicle.recode import Recoding
 from chicle.records import Codes, Records
+from chicle.schema.check import Check, check_frame
+from chicle.schema.constraints import Constraint
 from chicle.schema.declared import (
     check_determined,
     check_person,
@@ -37,7 +34,10 @@ from chicle.schema.declared import (
     with_order,
 )
 from chicle.schema.decode import columns_of, with_person
+from chicle.schema.files import read_declaration, write_declaration
 from chicle.schema.joint import Joint
+from chicle.schema.recode import Recoding
+from chicle.sources.frames import Form
 from chicle.sources.source import Source, unread
 
 __all__ = ["Schema"]
@@ -70,9 +70,9 @@ class Schema:
     comments
         Remarks on columns, for the saved file.
     combine
-        By a new name, columns that are modelled as one attribute; see `chicle.recode`.
+        By a new name, columns that are modelled as one attribute; see `chicle.schema.recode`.
     constraints
-        Which combinations of values no row has; see `chicle.constraints`. No synthetic row ever violates one.
+        Which combinations of values no row has; see `chicle.schema.constraints`. No synthetic row ever violates one.
 
     Examples
     --------
@@ -412,22 +412,20 @@ class Schema:
             problems.update(dict.fromkeys(check_frame(self, batch).problems))
         return Check(tuple(problems))
 
-    def promise(self, source: Any) -> str:  # noqa: ANN401
-        """Return what the privacy unit of a fit on this source is: how many rows of a person, and what sees to it.
-
-        Examples
-        --------
-        >>> schema = Schema({"smoker": {"type": "boolean"}}, person="patient")
-        >>> schema.promise({"smoker": [True, False], "patient": [1, 2]})
-        "Protects every person: of each value of 'patient' at most one row was kept."
-        """
-        k = self._max_records_per_person
-        rows, kept = ("one row", "was kept") if k == 1 else (f"{k} rows", "were kept")
-        if self._person is None:
-            return f"Protects a person with {rows} at most: an assumption, for no column tells whose row it is."
-        if isinstance(source, Records) or (isinstance(source, Source) and source.coded):
-            return f"Protects a person with {rows} at most: an assumption, for records do not tell whose row it is."
-        return f"Protects every person: of each value of {self._person!r} at most {rows} {kept}."
+    def misfits(self, table: Collection[str]) -> list[str]:
+        """Return which columns are declared but not in a table of these, or there but not declared."""
+        needed = [*self._domain, *([] if self._person is None else [self._person])]
+        absent = [
+            f"column {name!r} is declared but not in the table; leave it out of the schema, or add it to the table"
+            for name in needed
+            if name not in table
+        ]
+        strange = [
+            f"column {name!r} is not declared; declare it, or write `{name}: {{type: drop}}`"
+            for name in table
+            if name not in self._columns and name != self._person
+        ]
+        return absent + strange
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_dict() == other.to_dict()

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chicle.errors import ArtefactError, ParameterError
-from chicle.frames import Form, arrow_columns
+from chicle.sources.frames import Form, arrow_columns
 from chicle.sources.readers import Batch, Reader
-from chicle.table_files import check_ending, layout, read_batches
+from chicle.sources.table_files import check_ending, layout, read_batches
 
 if TYPE_CHECKING:
     from chicle.schema import Schema

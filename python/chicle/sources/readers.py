@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from chicle.errors import SchemaError
-from chicle.frames import Form, arrow_columns
+from chicle.sources.frames import Form, arrow_columns
 
 __all__ = ["Batch", "Batches", "Frame", "Reader"]
 

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from chicle._checks import threads_or_all
-from chicle.check import misfits
 from chicle.errors import SchemaError
-from chicle.frames import Form, table_kind
 from chicle.marginals import Counter
-from chicle.people import Kept, People
 from chicle.records import Countable, Records
 from chicle.sources.ahead import ahead
 from chicle.sources.files import Files, find_files
+from chicle.sources.frames import Form, table_kind
+from chicle.sources.people import Kept, People
 from chicle.sources.readers import Batch, Batches, Frame, Reader
 from chicle.sources.stream import Stream, join
 
@@ -88,7 +87,7 @@ class Source:
         self._kept: Kept | None = None
         self._form = self._reader.form()
         for where, names in self._reader.layouts():
-            for problem in misfits(schema, names):
+            for problem in schema.misfits(names):
                 raise SchemaError(_at(where, problem))
 
     @property
@@ -100,6 +99,25 @@ class Source:
     def coded(self) -> bool:
         """Whether it was given as codes already, which do not tell whose rows they are."""
         return self._records is not None
+
+    @property
+    def promise(self) -> str:
+        """What the privacy unit of a fit on this source is: how many rows of a person, and what sees to it.
+
+        Examples
+        --------
+        >>> from chicle import Schema
+        >>> schema = Schema({"smoker": {"type": "boolean"}}, person="patient")
+        >>> Source({"smoker": [True, False], "patient": [1, 2]}, schema).promise
+        "Protects every person: of each value of 'patient' at most one row was kept."
+        """
+        person, k = self._unit
+        rows, kept = ("one row", "was kept") if k == 1 else (f"{k} rows", "were kept")
+        if person is None:
+            return f"Protects a person with {rows} at most: an assumption, for no column tells whose row it is."
+        if self.coded:
+            return f"Protects a person with {rows} at most: an assumption, for records do not tell whose row it is."
+        return f"Protects every person: of each value of {person!r} at most {rows} {kept}."
 
     @property
     def once(self) -> bool:

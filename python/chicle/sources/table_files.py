@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 
 from chicle.columns import Categorical, Coded, Column, Date, DateTime, Determined, Integer, Number, Open, Ordinal
 from chicle.columns.base import is_text
-from chicle.csv_header import NOT_UTF8, check_header
 from chicle.errors import ArtefactError, ChicleError, ParameterError
+from chicle.sources.csv_header import NOT_UTF8, check_header
 
 if TYPE_CHECKING:
     from chicle.schema import Schema

@@ -28,10 +28,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle.columns.base import Mask
-from chicle.constraints import Constraint
 from chicle.domain import Domain
 from chicle.errors import SchemaError
 from chicle.records import Codes, Records, code_dtype
+from chicle.schema.constraints import Constraint
 
 __all__ = ["Part", "connected", "mend", "repair", "swap"]
 
@@ -70,7 +70,7 @@ def connected(constraints: Sequence[Constraint], domain: Domain) -> list[Part]:
     Examples
     --------
     >>> from chicle.columns import Boolean
-    >>> from chicle.constraints import constraints_from
+    >>> from chicle.schema.constraints import constraints_from
     >>> columns = {name: Boolean() for name in "abc"}
     >>> never = [{"forbid": {"a": x, "b": y}} for x in (False, True) for y in (False, True)]
     >>> connected(constraints_from(never, columns), Domain({"a": 2, "b": 2, "c": 2}))

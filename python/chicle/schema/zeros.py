@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from chicle.constraints import MOST_CELLS, Constraint
 from chicle.measure import Measurement
-from chicle.recode import Recoding, any_over
+from chicle.schema.constraints import MOST_CELLS, Constraint
+from chicle.schema.recode import Recoding, any_over
 
 __all__ = ["without_zeros"]
 

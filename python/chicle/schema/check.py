@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from chicle.columns import Determined
 from chicle.columns.base import Report
 from chicle.errors import SchemaError
-from chicle.people import first_rows
+from chicle.sources.people import first_rows
 
 if TYPE_CHECKING:
     from chicle.schema import Schema
 
-__all__ = ["Check", "check_frame", "misfits"]
+__all__ = ["Check", "check_frame"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Check:
 
 def check_frame(schema: Schema, table: Mapping[str, pa.ChunkedArray]) -> Check:
     """Return what of a table does not fit."""
-    problems = dict.fromkeys(misfits(schema, table))
+    problems = dict.fromkeys(schema.misfits(table))
     if schema.person is not None and schema.person in table:
         try:
             first_rows(schema.person, table[schema.person], schema.max_records_per_person)
@@ -69,22 +69,6 @@ def check_frame(schema: Schema, table: Mapping[str, pa.ChunkedArray]) -> Check:
     fitting = {name: values for name, values in codes.items() if name not in wrong}
     problems.update(dict.fromkeys(schema.joint.violations(fitting)))
     return Check(tuple(problems))
-
-
-def misfits(schema: Schema, table: Collection[str]) -> list[str]:
-    """Return which columns are declared but not in a table of these, or there but not declared."""
-    needed = [*schema.domain, *([] if schema.person is None else [schema.person])]
-    absent = [
-        f"column {name!r} is declared but not in the table; leave it out of the schema, or add it to the table"
-        for name in needed
-        if name not in table
-    ]
-    strange = [
-        f"column {name!r} is not declared; declare it, or write `{name}: {{type: drop}}`"
-        for name in table
-        if name not in schema.columns and name != schema.person
-    ]
-    return absent + strange
 
 
 def _collect(name: str, problems: dict[str, None], wrong: set[str]) -> Report:

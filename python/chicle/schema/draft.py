@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from chicle.columns import Boolean, Categorical, Column, Date, DateTime, Drop, Identifier, Integer, Number, Open
 from chicle.columns.base import arrow_kind, is_text
 from chicle.errors import SchemaError
-from chicle.frames import arrow_columns
 from chicle.schema import Schema
+from chicle.sources.frames import arrow_columns
 
 __all__ = ["draft_schema"]
 
