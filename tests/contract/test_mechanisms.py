@@ -76,8 +76,9 @@ def test_a_second_fit_on_one_ledger_pays_again(make: Make, census: Records) -> N
     synth.fit(census, ledger=ledger)
     assert ledger.spent == pytest.approx(2 * once)
     poor = Ledger(Budget(epsilon=0.1, delta=1e-9))
-    with pytest.raises(chicle.BudgetExceeded):
+    with pytest.raises(chicle.BudgetExceeded, match="nothing was spent"):
         make(**BUDGET).fit(census, ledger=poor)
+    assert not poor.events
     with pytest.raises(chicle.PrivacyError, match="same accounting"):
         make(**BUDGET).fit(census, ledger=Ledger(Budget(rho=5)))
 

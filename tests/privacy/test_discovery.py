@@ -26,6 +26,7 @@ from chicle.columns.base import refuse
 from chicle.discover import Purchase, purchases, resolve
 from chicle.privacy import DiscoveryEvent, TestNoise, accounting
 from chicle.privacy import mechanisms as door
+from chicle.sources import Source
 from tests.privacy.test_replay import Tape
 
 CANARY = "canary-4711"
@@ -368,6 +369,24 @@ def test_a_ledger_without_delta_for_it_refuses() -> None:
             chicle.Independent(**budget).fit(table_of(), SCHEMA)  # type: ignore[arg-type]
         with pytest.raises(PrivacyError, match="column 'job' is open"):
             chicle.Independent(**budget).plan(SCHEMA)  # type: ignore[arg-type]
+
+
+def test_several_columns_are_paid_for_together_or_not_at_all() -> None:
+    schema = Schema({"job": {"type": "open"}, "town": {"type": "open"}})
+    table = {"job": ["cook"] * 500, "town": ["York"] * 500}
+    ledger = Ledger(Budget(epsilon=1, delta=1e-6, discovery=6e-8))  # enough for one of them
+    with pytest.raises(BudgetExceeded, match="nothing was spent"):
+        chicle.Independent(epsilon=1, delta=1e-6).fit(table, schema, ledger=ledger)
+    assert not ledger.events
+
+
+def test_a_source_of_other_rows_a_person_is_refused_before_discovery() -> None:
+    ledger = Ledger(Budget(epsilon=1, delta=1e-6, discovery=1e-7))
+    many, few = (Schema({"job": {"type": "open"}}, person="id", max_records_per_person=k) for k in (900, 1))
+    opened = Source({"job": [CANARY] * 900, "id": ["x"] * 900}, many)
+    with pytest.raises(SchemaError, match="another `person` or `max_records`"):
+        chicle.Independent(epsilon=1, delta=1e-6).fit(opened, few, ledger=ledger)
+    assert not ledger.events
 
 
 def test_only_the_first_rows_of_a_person_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from chicle.errors import ParameterError, PrivacyError
 from chicle.plan import Step
 from chicle.privacy.accounting import discovery_threshold
 from chicle.privacy.budget import Budget, calibrate, real
-from chicle.privacy.ledger import DiscoveryEvent
+from chicle.privacy.ledger import DiscoveryEvent, Event, GaussianEvent
 from chicle.schema import Schema
 
 __all__ = ["Discovery", "Purchase", "purchases"]
@@ -94,6 +94,20 @@ class Purchase:
     rho: float
     delta: float = 0.0
 
+    def events(self, schema: Schema) -> list[Event]:
+        """Return all that it may take to make the purchase."""
+        column = schema.columns[self.name]
+        if isinstance(column, Binned):
+            return [self.level(column)] * column.ruler.levels
+        return [self.event(column.size - 1)]
+
+    def level(self, column: Binned) -> GaussianEvent:
+        """Return the counting of parts on one level of a column's ruler."""
+        sigma = calibrate(self.rho / column.ruler.levels, l2_sensitivity=self.rows)
+        return GaussianEvent(
+            purpose="bins", clique=(self.name,), values=column.size, l2_sensitivity=self.rows, sigma=sigma
+        )
+
     def event(self, most: int) -> DiscoveryEvent:
         """Return the discovery of at most so many values."""
         sigma = calibrate(self.rho, l2_sensitivity=self.rows)
@@ -111,8 +125,7 @@ class Purchase:
         """Return the purchase as a step of a plan."""
         column = schema.columns[self.name]
         if isinstance(column, Binned):
-            sigma = calibrate(self.rho / column.ruler.levels, l2_sensitivity=self.rows)
-            return Step(release="bins", of=self.name, rho=self.rho, sigma=sigma)
+            return Step(release="bins", of=self.name, rho=self.rho, sigma=self.level(column).sigma)
         event = self.event(column.size - 1)
         return Step(release=event.purpose, of=self.name, values=event.values, rho=self.rho, sigma=event.sigma)
 

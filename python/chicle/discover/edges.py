@@ -19,7 +19,7 @@ bins there are, by dynamic programming, cost 1 % less than those of merging (202
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,7 @@ from chicle.columns.private_bins import Binned
 from chicle.columns.ruler import Ruler
 from chicle.discover.discovery import Purchase
 from chicle.generate.targets import onto_simplex
-from chicle.privacy.budget import calibrate
-from chicle.privacy.ledger import GaussianEvent, Ledger
+from chicle.privacy.ledger import Ledger
 from chicle.privacy.mechanisms import release_gaussian
 
 __all__ = ["Histogram", "discover_bins", "merge_parts"]
@@ -100,7 +99,8 @@ def discover_bins(column: Binned, most: int, histogram: Histogram, purchase: Pur
         What pays.
     """
     ruler = column.ruler
-    sigma = calibrate(purchase.rho / ruler.levels, l2_sensitivity=purchase.rows)
+    each = purchase.level(column)
+    sigma = each.sigma
     # At first there is one part, of which nothing is known but that it is to be divided.
     starts, masses, heavy = np.array([ruler.low], dtype=np.int64), np.array([np.inf]), np.array([True])
     for level in range(ruler.levels):
@@ -116,13 +116,7 @@ def discover_bins(column: Binned, most: int, histogram: Histogram, purchase: Pur
             continue
         starts = np.sort(np.concatenate([starts, *cuts]))
         bounds = column.places(np.append(starts, ruler.end))
-        event = GaussianEvent(
-            purpose="bins",
-            clique=(purchase.name,),
-            l2_sensitivity=purchase.rows,
-            sigma=sigma,
-            values=int(asked.sum()),
-        )
+        event = replace(each, values=int(asked.sum()))
         exact = histogram.between(bounds[:-1][asked], bounds[1:][asked])
         (noisy,) = release_gaussian([exact], [event], ledger)
         masses = masses[parent]

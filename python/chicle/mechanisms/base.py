@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from chicle._checks import integer
 from chicle.discover import Discovery, purchases, resolve
 from chicle.domain import Domain
-from chicle.errors import NotFittedError, ParameterError, PrivacyError, SchemaError
+from chicle.errors import BudgetExceeded, NotFittedError, ParameterError, PrivacyError, SchemaError
 from chicle.measure import Measurement, measure
 from chicle.plan import Plan, Step, Sweep, one_way_steps
 from chicle.privacy.budget import Accounting, Budget
@@ -31,6 +31,8 @@ __all__ = ["Mechanism", "as_schema"]
 # Shares of the budget for the fine 1-way of each coarse column, and for all of them at most. They only tell apart what
 # a coarse group holds; everything joint is bought by the rest.
 _FINE, _FINE_AT_MOST = 0.02, 0.1
+
+_ALL = 1 - 2.0**-40  # all of a budget, but for rounding
 
 _Self = TypeVar("_Self", bound="Mechanism")
 
@@ -144,7 +146,13 @@ class Mechanism(ABC):
                 f"the ledger accounts in {ledger.budget.accounting!r}, the mechanism in {budget.accounting!r}; "
                 "give both the same accounting"
             )
+        if ledger.remaining < _ALL * budget.rho:
+            raise BudgetExceeded(
+                f"this fit costs rho {budget.rho:.6g}, but of {ledger.budget.rho:.6g} only {ledger.remaining:.6g} is "
+                "left. Fit with a smaller budget, or open a ledger of a larger one; nothing was spent"
+            )
         opened = source if isinstance(source, Source) else Source(source, declared, threads=self.threads)
+        opened.check_unit(declared)
         declared.joint.check_form(opened.form)
         spent = ledger.spent
         declared, notes = self._discover(opened, declared, budget, ledger)
@@ -196,8 +204,9 @@ class Mechanism(ABC):
             raise SchemaError(f"{first}, but records are coded; give the table itself")
         if source.once:
             raise SchemaError(f"{first}, which takes a reading of its own; give a function that opens the batches")
-        schema.check_rows(source)
         bought = purchases(schema, budget, self._discovery())
+        ledger.check(event for purchase in bought for event in purchase.events(schema))
+        schema.check_rows(source)
         found, notes = resolve(schema, source.batches(list(schema.domain)), bought, ledger)
         return found, tuple(notes)
 

@@ -124,6 +124,13 @@ class Source:
         """Whether it can be read once only."""
         return isinstance(self._reader, Batches) and not self._reader.streams
 
+    def check_unit(self, schema: Schema) -> None:
+        """Raise unless a schema limits the rows of a person as the source does."""
+        if (schema.person, schema.max_records_per_person) != self._unit:
+            raise SchemaError(
+                "the source was opened with a schema of another `person` or `max_records`; open it with this one"
+            )
+
     def batches(self, names: Sequence[str]) -> Iterator[Mapping[str, pa.ChunkedArray]]:
         """Give these columns, batch by batch, without rows above the declared number of a person.
 
@@ -134,7 +141,7 @@ class Source:
 
     def records(self, schema: Schema) -> Records:
         """Return the whole table as records over a schema's domain; what does not fit is refused."""
-        self._check_unit(schema)
+        self.check_unit(schema)
         if self._records is not None:
             return schema.adopt(self._records)
         with closing(self._encoded(schema, list(schema.domain))) as batches:
@@ -149,7 +156,7 @@ class Source:
             records = self.records(schema)
             schema.check_rows(records)
             return records
-        self._check_unit(schema)
+        self.check_unit(schema)
         domain, k = schema.domain, schema.max_records_per_person
         held: list[Records] = []
         counter: Counter | None = None
@@ -170,12 +177,6 @@ class Source:
             return join(held, domain, k)
         counted = dict(zip(counter.cliques, counter.result(), strict=True))
         return Stream(lambda names: self._encoded(schema, names), domain, k, counted)
-
-    def _check_unit(self, schema: Schema) -> None:
-        if (schema.person, schema.max_records_per_person) != self._unit:
-            raise SchemaError(
-                "the source was opened with a schema of another `person` or `max_records`; open it with this one"
-            )
 
     def _encoded(self, schema: Schema, attributes: Sequence[str]) -> Generator[Records, None, None]:
         domain = {name: schema.domain[name] for name in attributes}
