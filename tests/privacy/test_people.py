@@ -132,6 +132,21 @@ def test_another_order_of_persons_is_noticed() -> None:
             )
 
 
+def test_another_order_is_noticed_while_persons_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more persons than memory holds, which rows are kept takes several passes: each must meet the same rows."""
+    monkeypatch.setattr(people.People.__init__, "__defaults__", (1,))
+    rows: Rows = [(0, 1), (0, 2), (1, 3), (1, 0), (2, 0), (2, 1)]
+    schema, passes = schema_of(1), 0
+
+    def batches() -> list[pa.Table]:
+        nonlocal passes
+        passes += 1
+        return [table_of(rows[::-1] if passes == 3 else rows)]  # the first tells the columns
+
+    with pytest.raises(SchemaError, match="other rows, or in another order"):
+        Source(batches, schema, in_memory=0).countable(schema)
+
+
 def test_a_person_is_written_alike_everywhere() -> None:
     rows: Rows = [(0, 1), (1, 2)]
     schema = schema_of(1)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -57,17 +58,17 @@ class People:
         """Return which rows of a table to keep that can be passed over several times, in bounded memory."""
         first = _core.FirstRows(self._k, self._persons)
         mask: pa.Array | None = None
-        digest = _Digest()
+        before: _Digest | None = None
         while True:
             parts = [pa.array([], pa.bool_())]
+            digest = _Digest()
             for person in passes():
                 hashes = self._hashes(person)
                 parts.append(pa.array(first.update(hashes)))
-                if mask is None:
-                    digest.add(hashes)
-            part = pa.concat_arrays(parts)
-            if mask is not None and len(part) != len(mask):
+                digest.add(hashes)
+            if before not in (None, digest):
                 raise _changed()
+            part, before = pa.concat_arrays(parts), digest
             mask = part if mask is None else pc.and_(mask, part)
             if not first.next_pass():
                 return Kept(self._hashes, mask, digest)
@@ -145,18 +146,18 @@ class Kept:
             return kept
 
         def end() -> None:
-            if (met.rows, met.value) != (self._digest.rows, self._digest.value):
+            if met != self._digest:
                 raise _changed()
 
         return keep, end
 
 
+@dataclass
 class _Digest:
     """What tells one order of persons from another."""
 
-    def __init__(self) -> None:
-        self.rows = 0
-        self.value = 0
+    rows: int = 0
+    value: int = 0
 
     def add(self, hashes: npt.NDArray[np.uint64]) -> None:
         weights = np.arange(2 * self.rows + 1, 2 * (self.rows + len(hashes)) + 1, 2, dtype=np.uint64)
