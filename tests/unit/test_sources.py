@@ -234,6 +234,18 @@ def test_columns_are_checked_file_by_file(tmp_path: Path) -> None:
         Source([people(3), people(3).drop_columns(["pay"])], SCHEMA).countable(SCHEMA)
 
 
+def test_a_file_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else every row of it would be two, of somebody who may have one."""
+    monkeypatch.chdir(tmp_path)
+    write_table(people(5), tmp_path / "1.csv")
+    write_table(people(5), tmp_path / "2.csv")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "1.csv")
+    for twice in (["1.csv", "*.csv"], ["1.csv", str(tmp_path / "1.csv")], ["2.csv", "2.csv"], "*.csv"):
+        with pytest.raises(ParameterError, match="is named twice, so its rows would count twice"):
+            find_files(twice)
+    assert len(find_files("?.csv")) == 2
+
+
 def test_files_that_are_none_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ArtefactError, match="no file is called"):
         find_files(str(tmp_path / "*.csv"))
@@ -330,12 +342,12 @@ def test_work_ahead_keeps_order_and_ends() -> None:
 
 
 def test_ctrl_c_ends_a_pass(tmp_path: Path) -> None:
-    write_table(people(20_000), tmp_path / "a.parquet")
+    write_table(pa.concat_tables([people(20_000)] * 50), tmp_path / "a.parquet")
     prepare = f"""
         import chicle
         from chicle.sources import Source
         schema = chicle.Schema({DECLARED!r})
-        stream = Source([{str(tmp_path / "a.parquet")!r}] * 50, schema, in_memory=0).countable(schema)
+        stream = Source({str(tmp_path / "a.parquet")!r}, schema, in_memory=0).countable(schema)
     """
     assert interrupt(tmp_path, prepare, "chicle.count(stream, [('age', 'job')])") == "stopped\n"
 

@@ -40,7 +40,7 @@ class Files(Reader):
 
     def layouts(self) -> Iterator[tuple[str | None, Sequence[str]]]:
         """Give the columns of each file."""
-        for path in dict.fromkeys(self._paths):
+        for path in self._paths:
             names = layout(path, self._schema).names
             yield str(path), [name for name in names if name not in self._skip]
 
@@ -81,4 +81,9 @@ def find_files(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]])
         if not matching:
             raise ArtefactError(f"no file is called {path}; is the pattern right?")
         found += matching
+    met: set[Path] = set()
+    for path in found:
+        if (place := path.resolve()) in met:
+            raise ParameterError(f"{path} is named twice, so its rows would count twice; name it once")
+        met.add(place)
     return found
