@@ -36,7 +36,10 @@ from chicle.privacy.stated import StatedLedger
 from chicle.schema import Schema
 from chicle.sources.frames import Form
 
-__all__ = ["Contents", "read_artefact", "write_artefact"]
+__all__ = ["ELSEWHERE", "Contents", "read_artefact", "write_artefact"]
+
+ELSEWHERE = "Elsewhere"
+"""The mechanism of releases that somebody else paid for; they alone have a claim in the place of a ledger."""
 
 _FORMAT = 1
 _KIND = "chicle release"
@@ -157,6 +160,8 @@ def _contents(told: Mapping[str, Any], members: Mapping[str, bytes]) -> Contents
     coarse = [(name,) for name in schema.coarse if not isinstance(ledger, StatedLedger) or (name,) in there]
     if there != coarse or any(one.coarsening for one in fine):
         raise ArtefactError("it has other fine 1-ways than its schema has coarse columns")
+    if isinstance(ledger, StatedLedger) is not (told["mechanism"] == ELSEWHERE):
+        raise ArtefactError("it has a claim in the place of a ledger, or a ledger in the place of a claim")
     if not isinstance(ledger, StatedLedger):
         _check_paid([*measurements, *fine], ledger, schema.max_records_per_person)
     form = Form.from_dict(told["form"])

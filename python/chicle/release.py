@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from chicle._checks import integer
-from chicle.artefact import Contents, read_artefact, write_artefact
+from chicle.artefact import ELSEWHERE, Contents, read_artefact, write_artefact
 from chicle.bounds import ErrorBound, error_bounds
 from chicle.errors import ArtefactError, ChicleError, DomainError, PrivacyError, SchemaError
 from chicle.exchange import as_measurements, tidy_table
@@ -174,7 +174,7 @@ class Release:
             raise PrivacyError("a measurement was made with test noise and protects nobody; leave it out")
         note = f"Privacy as {ledger!r}"
         options = {"generator": generator}
-        release = cls(schema, measurements, ledger, "Elsewhere", options, (note,), fine, Form("pyarrow"))
+        release = cls(schema, measurements, ledger, ELSEWHERE, options, (note,), fine, Form("pyarrow"))
         release.prepare()
         return release
 

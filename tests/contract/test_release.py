@@ -308,6 +308,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "unknown options": (lambda told: told["options"].update(magic=1), "do not fit together"),
     "no table": (lambda told: told["form"].update(kind="spreadsheet"), "spreadsheet"),
     "types of no type": (lambda told: told["form"].update(types={"AGE": "float13"}), "damaged"),
+    "a claim for a ledger": (lambda told: told.update(ledger={"claim": "private, trust me"}), "claim in the place of"),
     "notes of no text": (lambda told: told.update(notes=[1]), "not texts"),
 }
 

@@ -1,5 +1,6 @@
 """Marginals out and in again: what a release tells as tables, and releases made of tables from elsewhere."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chicle
-from chicle import ChicleError, DomainError, Measurement, PrivacyError, Release, Schema, SchemaError
+from chicle import ArtefactError, ChicleError, DomainError, Measurement, PrivacyError, Release, Schema, SchemaError
 from chicle.privacy import StatedLedger
 from chicle.schema.labels import bucket_labels, value_labels
 from tests.contract.test_mechanisms import BUDGET, MECHANISMS, Make
@@ -180,6 +181,16 @@ def test_a_release_from_elsewhere_is_kept(tmp_path: Path) -> None:
     assert repr(loaded.ledger) == f"stated elsewhere, not by chicle: {CLAIM}"
     assert CLAIM in repr(loaded)
     assert loaded.marginals().equals(release.marginals())
+
+
+def test_a_claim_is_not_taken_for_a_ledger(tmp_path: Path) -> None:
+    release = Release.from_marginals(
+        [table(("sex", "age"), np.ones((3, 4))), table(("smoker",), np.array([1, 2]))], SCHEMA, claim=CLAIM
+    )
+    bought = chicle.Independent(**BUDGET).fit(release.sample(100, seed=0), SCHEMA).release_
+    replace(release, ledger=bought.ledger).save(tmp_path / "r.chicle")
+    with pytest.raises(ArtefactError, match="claim in the place of"):
+        chicle.load(tmp_path / "r.chicle")
 
 
 def test_nothing_is_known_or_spent_on_a_claim() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from chicle.artefact import ELSEWHERE
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.generate.descent import descend
@@ -39,7 +40,7 @@ class _DescentRecords(Generator):
         return descend(self.targets, self.domain, n, sweeps=_SWEEPS, seed=seed, threads=threads, progress=note)
 
 
-@generator_of("Elsewhere")
+@generator_of(ELSEWHERE)
 def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
     if set(told) != {"generator"} or told["generator"] not in ("prism", "descent"):
         raise ParameterError(f"generator must be 'prism' or 'descent', not {told.get('generator')!r}")
