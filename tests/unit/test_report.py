@@ -160,6 +160,19 @@ def test_test_noise_is_not_private(tmp_path: Path, census: Records) -> None:
     assert page.seen[0].startswith("NOT PRIVATE: the release was made with test noise")
 
 
+def test_discovery_beside_a_budget_without_delta(tmp_path: Path) -> None:
+    """The promise then holds but for an event, and the page says so."""
+    jobs = pd.DataFrame({"job": ["cook", "smith"] * 400})
+    schema = Schema({"job": {"type": "open"}})
+    discovery = chicle.Discovery(delta=1e-8)
+    for synth in (chicle.Independent(rho=0.5, discovery=discovery), chicle.Independent(mu=1.0, discovery=discovery)):
+        synth.fit(jobs, schema)
+        page = written(tmp_path / "r.html", release=synth.release_)
+        said = " ".join(page.seen)
+        assert "but for an event of probability 1e-08" in said
+        assert said.count("but for an event") == 2  # in the head, and where a reviewer signs
+
+
 def test_what_was_measured_elsewhere(tmp_path: Path) -> None:
     schema = Schema({"sex": {"type": "categorical", "values": ["f", "m"]}, "smoker": {"type": "boolean"}})
     counts = {

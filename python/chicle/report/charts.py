@@ -118,13 +118,13 @@ def _steps(axis: Axis, series: Series) -> Markup:
 def rising(values: Floats, top: float) -> npt.NDArray[np.int64]:
     """Return the step of colour of values from 0 to `top`, by their square root; -1 where there is none."""
     known = np.isfinite(values)
-    shares = np.sqrt(np.clip(np.where(known, values, 0) / (top or 1), 0, 1))
+    shares = np.sqrt(np.clip(np.where(known, values, 0), 0, top) / (top or 1))
     return np.where(known, np.minimum((shares * STEPS).astype(np.int64), STEPS - 1), -1)
 
 
 def differing(values: Floats, top: float) -> npt.NDArray[np.int64]:
     """Return the step of colour of values from -`top` to `top`: 0 for none, up to 4 to each side."""
-    return np.rint(np.clip(values / (top or 1), -1, 1) * (STEPS // 2)).astype(np.int64)
+    return np.rint(np.clip(values, -top, top) / (top or 1) * (STEPS // 2)).astype(np.int64)
 
 
 def grid(steps: npt.NDArray[np.int64], kind: str, name: str) -> Markup:

@@ -12,6 +12,7 @@ from chicle.privacy.stated import StatedLedger
 from chicle.report import charts
 from chicle.report.facts import Facts
 from chicle.report.html import Markup, Piece, cut, tag
+from chicle.report.privacy import but_for
 
 __all__ = ["headline", "verdict"]
 
@@ -109,7 +110,8 @@ def _privacy_card(facts: Facts) -> Markup:
 def _promise(budget: Budget) -> Piece:
     if budget.epsilon is not None:
         return [f"ε = {budget.epsilon:g}", tag("small", f" at δ = {budget.delta:g}")]
-    return f"μ = {budget.mu:g}" if budget.mu is not None else f"ρ = {budget.rho:g}"
+    said = f"μ = {budget.mu:g}" if budget.mu is not None else f"ρ = {budget.rho:g}"
+    return [said, tag("small", but_for(budget))] if but_for(budget) else said
 
 
 def _worst_card(facts: Facts, evaluation: Evaluation) -> Markup:

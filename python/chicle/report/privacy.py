@@ -6,12 +6,13 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
+from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Event, Ledger
 from chicle.privacy.stated import StatedLedger
 from chicle.release import Release
 from chicle.report.html import Markup, Piece, cut, tag
 
-__all__ = ["privacy", "table"]
+__all__ = ["but_for", "privacy", "table"]
 
 _MOST_EVENTS = 2_000
 _DELTA = 1e-9
@@ -40,11 +41,12 @@ def privacy(release: Release) -> Markup:
         rows.append(("Spent", f"ε {ledger.epsilon():.4g} at δ {budget.delta:g}, rounded up"))
     else:
         promised = f"μ {budget.mu:g} of Gaussian DP" if budget.mu is not None else f"ρ {budget.rho:g} of zCDP"
-        rows.append(("Promised", promised))
+        rows.append(("Promised", promised + but_for(budget)))
         if ledger.spent:
-            rows.append(("Spent", f"ε {ledger.epsilon(_DELTA):.4g} at δ {_DELTA:g}, rounded up"))
+            delta = _DELTA + ledger.discovered
+            rows.append(("Spent", f"ε {ledger.epsilon(delta):.4g} at δ {delta:.4g}, rounded up"))
     if ledger.discovered:
-        rows.append(("δ of discovered values", f"{ledger.discovered:.4g}, part of the above"))
+        rows.append(("δ of discovered values", f"{ledger.discovered:.4g}, part of the δ above"))
     rows += [
         ("ρ", f"{ledger.spent:.6g} of {budget.rho:.6g}"),
         ("μ", f"{math.sqrt(2 * ledger.spent):.6g} of {math.sqrt(2 * budget.rho):.6g} (μ² = 2ρ)"),
@@ -75,6 +77,13 @@ def table(head: Sequence[Piece], rows: Sequence[Sequence[Piece]], numbers: int =
 
     body = tag("tbody", [cells("td", row) for row in rows])
     return tag("div", tag("table", tag("thead", cells("th", head)), body), class_="scroll")
+
+
+def but_for(budget: Budget) -> str:
+    """Return what discovery takes of a promise that names no delta, in words."""
+    if budget.delta is not None or budget.discovery is None:
+        return ""
+    return f", but for an event of probability {budget.discovery:g}"
 
 
 def _taken(release: Release) -> Markup:
