@@ -9,8 +9,10 @@ from typing import Any
 
 from chicle.columns.base import Column
 from chicle.columns.categorical import Boolean, Categorical, Ordinal
+from chicle.columns.coded import Coded
 from chicle.columns.dates import Date, DateTime
-from chicle.columns.numeric import Coded, Integer, Number
+from chicle.columns.integer import Integer
+from chicle.columns.number import Number
 from chicle.columns.open import Open
 from chicle.columns.unmodelled import Determined, Drop, Identifier
 from chicle.errors import SchemaError

@@ -1,0 +1,89 @@
+"""Columns of integers that are codes already."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from chicle.columns.base import Column, Mask, Report
+from chicle.columns.numeric import LOOK_UP, numbers_of, typed_integers, whole
+from chicle.domain import MAX_CARDINALITY
+from chicle.errors import SchemaError
+from chicle.records import Codes
+
+__all__ = ["Coded"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coded(Column):
+    """A column that holds codes ``0..cardinality-1`` already.
+
+    Parameters
+    ----------
+    values
+        How many codes there are, missing apart.
+    ordinal
+        Whether neighbouring codes are neighbouring values.
+
+    Examples
+    --------
+    >>> Coded(values=7, missing=True).cardinality
+    8
+    """
+
+    type = "coded"
+
+    values: int
+    ordinal: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many codes the table may hold."""
+        return self.values
+
+    @property
+    def ordered(self) -> bool:
+        """As declared."""
+        return self.ordinal
+
+    @property
+    def starts(self) -> npt.NDArray[Any] | None:
+        """The codes themselves."""
+        return np.arange(self.values + 1)
+
+    def start_of(self, value: object, *, after: bool) -> int:
+        """Return a code, or the next one."""
+        return whole("a bound", value) + after
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """The codes themselves."""
+        return tuple(range(self.values)) if self.values <= LOOK_UP else None
+
+    def _check(self) -> None:
+        if isinstance(self.values, bool) or not hasattr(self.values, "__index__"):
+            raise SchemaError(f"values must be a number of codes, not {self.values!r}; list values as `categorical`")
+        object.__setattr__(self, "values", operator.index(self.values))
+        if not 1 <= self.values <= MAX_CARDINALITY - self.missing:
+            raise SchemaError(f"values must be from 1 to {MAX_CARDINALITY - self.missing}, not {self.values}")
+        if not isinstance(self.ordinal, bool):
+            raise SchemaError(f"ordinal must be true or false, not {self.ordinal!r}")
+
+    def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
+        raw = numbers_of(values, absent, 0, report, "declare it as categorical and list its values")
+        outside = raw.size and (raw.min() < 0 or raw.max() >= self.values)
+        if outside or (raw.dtype.kind == "f" and (raw != np.floor(raw)).any()):
+            report(f"has a value that is no code 0..{self.values - 1}", "declare as many `values` as there are codes")
+            return np.zeros(len(raw), np.uint8)
+        return raw
+
+    def _values(
+        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
+    ) -> pa.Array:
+        del rng
+        return typed_integers(codes, absent, dtype, 0, self.values - 1)
