@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import operator
 
 from chicle.errors import ParameterError
 
-__all__ = ["integer", "memory_bytes", "threads_or_all"]
+__all__ = ["integer", "memory_bytes", "number", "threads_or_all"]
 
 _MOST = 2**63 - 1
 
@@ -22,6 +23,14 @@ def integer(name: str, value: object, least: int, most: int = _MOST) -> int:
     if number > most:
         raise ParameterError(f"{name} must be at most {most}")
     return number
+
+
+def number(name: str, value: object) -> float:
+    """Return an argument as a float, if it is a finite number of at least 0; numpy's numbers will do."""
+    fits = hasattr(value, "__float__") and not isinstance(value, bool)
+    if not fits or not 0 <= (given := float(value)) < math.inf:  # type: ignore[arg-type]
+        raise ParameterError(f"{name} must be finite and at least 0, not {value!r}")
+    return given
 
 
 def threads_or_all(threads: object) -> int | None:

@@ -33,8 +33,9 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from chicle._checks import number
 from chicle.domain import Domain
-from chicle.errors import DomainError, ParameterError
+from chicle.errors import DomainError
 from chicle.generate.targets import apportion, onto_simplex
 from chicle.measure import Measurement, best_one_ways
 from chicle.records import Codes, Records, Rows, code_dtype
@@ -78,8 +79,7 @@ def compress(
     [0, 2, 1, 2]
     """
     domain = domain if isinstance(domain, Domain) else Domain(domain)
-    if not 0 <= theta < math.inf:
-        raise ParameterError(f"theta must be finite and at least 0, not {theta!r}")
+    theta = number("theta", theta)
     changes = {
         name: _merge_neighbours(one_way, theta) if name in ordinal else _merge_rare(one_way, theta, vanish=vanish)
         for name, one_way in best_one_ways(one_ways, domain).items()

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import chicle
-from chicle import Budget, Domain, Ledger, Records, Schema
+from chicle import Budget, ChicleError, Domain, Ledger, Records, Schema
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import GaussianEvent, TestNoise
 from chicle.sources import Source
@@ -81,6 +82,50 @@ def test_a_second_fit_on_one_ledger_pays_again(make: Make, census: Records) -> N
     assert not poor.events
     with pytest.raises(chicle.PrivacyError, match="same accounting"):
         make(**BUDGET).fit(census, ledger=Ledger(Budget(rho=5)))
+
+
+WRONG: list[tuple[Make, dict[str, Any]]] = [
+    (chicle.PrivSyn, {"generator": "magic"}),
+    (chicle.PrivSyn, {"options": {"magic": 1}}),
+    (chicle.PrivSyn, {"form": "magic"}),
+    (chicle.PrivSyn, {"gamma": -1}),
+    (chicle.PrivSyn, {"theta": "3"}),
+    (chicle.PrivSyn, {"theta": math.nan}),
+    (chicle.PrivSyn, {"shares": ("a", 1, 1)}),
+    (chicle.PrivSyn, {"shares": (math.inf, 1, 1)}),
+    (chicle.PrivSyn, {"cliques": [("nobody", "job")]}),
+    (chicle.PrivSyn, {"cliques": [("age", "job")], "generator": "pgm", "options": {"memory_limit": 10}}),
+    (chicle.PrivSyn, {"cliques": [("age", "job")], "generator": "pgm", "options": {"memory_limit": "10"}}),
+    (chicle.MST, {"theta": -1}),
+    (chicle.MST, {"iterations": 0}),
+    (chicle.MST, {"shares": (1, 1)}),
+    (chicle.Prism, {"options": {"theta": 3}}),
+]
+
+
+@pytest.mark.parametrize(("make_wrong", "wrong"), WRONG)
+def test_wrong_parameters_cost_nothing(make_wrong: Make, wrong: dict[str, Any]) -> None:
+    """Neither where they are used late, nor where discovery and fine 1-ways come first; and a plan refuses them too."""
+    table = {"age": [1, 2, 3, 4] * 50, "job": ["cook", "smith"] * 100}
+    age = {"type": "integer", "min": 0, "max": 9}
+    for schema in (
+        Schema({"age": age, "job": {"type": "categorical", "values": ["cook", "smith"]}}),
+        Schema({"age": {**age, "coarse": 3}, "job": {"type": "open"}}),
+    ):
+        ledger = Ledger(Budget(epsilon=1, delta=1e-6, discovery=1e-7))
+        synth = make_wrong(epsilon=0.9, delta=1e-6, **wrong)
+        with pytest.raises(ChicleError):
+            synth.fit(table, schema, ledger=ledger)
+        assert not ledger.events
+        with pytest.raises(ChicleError):
+            synth.plan(schema)
+
+
+def test_cliques_that_can_be_read_once() -> None:
+    synth = chicle.PrivSyn(**BUDGET, cliques=iter([("AGE", "SEX")]))
+    census = chicle.datasets.census(500, d=6)
+    synth.plan(Schema(census.domain))
+    assert set(synth.fit(census).release_.measurements[-1].clique) == {"AGE", "SEX"}
 
 
 def test_the_plan_tells_the_truth(make: Make, census: Records) -> None:

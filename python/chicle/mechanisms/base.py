@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from chicle._checks import integer
+from chicle._checks import integer, number
 from chicle.discover import Discovery, purchases, resolve
 from chicle.domain import Domain
 from chicle.errors import BudgetExceeded, NotFittedError, ParameterError, PrivacyError, SchemaError
@@ -26,7 +26,7 @@ from chicle.release import Release
 from chicle.schema import Schema
 from chicle.sources import Source
 
-__all__ = ["Mechanism", "as_schema"]
+__all__ = ["Mechanism", "as_schema", "in_parts"]
 
 # Shares of the budget for the fine 1-way of each coarse column, and for all of them at most. They only tell apart what
 # a coarse group holds; everything joint is bought by the rest.
@@ -89,6 +89,7 @@ class Mechanism(ABC):
             About how many records it has: a guess, for the errors, the time and the memory to expect.
         """
         declared = as_schema(schema)
+        self._check(declared.model)
         budget = self._discovery().budget(declared, self.budget)
         bought = [purchase.step(declared) for purchase in purchases(declared, budget, self._discovery())]
         rho = budget.rho - math.fsum(step.rho for step in bought)
@@ -138,6 +139,7 @@ class Mechanism(ABC):
         else:
             declared = as_schema(schema)
             declared.check_reviewed()
+        self._check(declared.model)
         budget = self._discovery().budget(declared, self.budget)
         if ledger is None:
             ledger = Ledger(budget)
@@ -226,6 +228,10 @@ class Mechanism(ABC):
         shown = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if v is not None and not k.endswith("_"))
         return f"{type(self).__name__}({shown})"
 
+    def _check(self, schema: Schema) -> None:
+        """Refuse parameters that a fit on what mechanisms see of this schema can not use, before it spends anything."""
+        del schema
+
     @abstractmethod
     def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan: ...
 
@@ -241,6 +247,21 @@ def _fine_steps(schema: Schema, rho: float, n: int) -> list[Step]:
     share = min(_FINE * len(domain), _FINE_AT_MOST)
     steps = one_way_steps(domain, rho * share, schema.max_records_per_person, n)
     return [replace(step, release="fine 1-way") for step in steps]
+
+
+def in_parts(rho: float, shares: Sequence[float]) -> tuple[float, float, float]:
+    """Return the three parts of rho that shares ask for.
+
+    Examples
+    --------
+    >>> in_parts(1.0, (1, 1, 2))
+    (0.25, 0.25, 0.5)
+    """
+    each = [number("each of shares", share) for share in shares]
+    if len(each) != 3 or not all(each):
+        raise ParameterError(f"shares must be three positive numbers, not {shares!r}")
+    first, second, third = (rho * share / sum(each) for share in each)
+    return first, second, third
 
 
 def as_schema(schema: Schema | Mapping[str, int]) -> Schema:

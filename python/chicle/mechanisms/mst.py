@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chicle._checks import integer
+from chicle._checks import integer, number
 from chicle.compress import Compression, compress, over_compressed, over_original
 from chicle.discover import Discovery
 from chicle.domain import Clique, Domain, pairs
-from chicle.errors import DomainError, ParameterError
+from chicle.errors import DomainError
 from chicle.generate.pgm import Pgm
 from chicle.generate.start import spanning_forest
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, measure
-from chicle.mechanisms.base import Mechanism
+from chicle.mechanisms.base import Mechanism, in_parts
 from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
@@ -87,6 +87,10 @@ class MST(Mechanism):
         self.theta = theta
         self.iterations = iterations
 
+    def _check(self, schema: Schema) -> None:
+        self._generation()
+        self._parts(1.0, schema.domain)
+
     def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
         domain, k = schema.domain, schema.max_records_per_person
         first, second, third = self._parts(budget.rho, domain)
@@ -99,7 +103,7 @@ class MST(Mechanism):
         return Plan("MST", budget, steps, n, rough_cost(domain, n, per_pair=5))
 
     def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
-        options = {"theta": self.theta, "iterations": integer("iterations", self.iterations, 1)}
+        options = self._generation()
         domain, k = schema.domain, schema.max_records_per_person
         first, second, third = self._parts(rho, domain)
         singles = [(name,) for name in domain]
@@ -117,15 +121,14 @@ class MST(Mechanism):
         released = [over_original(table, compression) for table in measured]
         return Release(schema, (*one_ways, *released), ledger, "MST", options)
 
+    def _generation(self) -> dict[str, Any]:
+        """Return all that records depend on but measurements."""
+        return {"theta": number("theta", self.theta), "iterations": integer("iterations", self.iterations, 1)}
+
     def _parts(self, rho: float, domain: Domain) -> tuple[float, float, float]:
         """Return the rho of the 1-ways, of selection and of the tree."""
-        if len(self.shares) != 3 or not all(share > 0 for share in self.shares):
-            raise ParameterError(f"shares must be three positive numbers, not {self.shares!r}")
-        if not _candidates(domain):
-            return rho, 0.0, 0.0
-        total = sum(self.shares)
-        first, second, third = (rho * share / total for share in self.shares)
-        return first, second, third
+        parts = in_parts(rho, self.shares)
+        return parts if _candidates(domain) else (rho, 0.0, 0.0)
 
 
 def _candidates(domain: Domain) -> list[Clique]:

@@ -187,6 +187,10 @@ class Prism(Mechanism):
         )
         self.options = options
 
+    def _check(self, schema: Schema) -> None:
+        del schema
+        self._options()
+
     def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
         """Split the budget as for `n` records; a fit asks the data for their number, privately."""
         domain, k = schema.domain, schema.max_records_per_person

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from chicle._checks import integer, memory_bytes, number
 from chicle.compress import Compression, compress, over_compressed, over_original
 from chicle.consistency import project
 from chicle.discover import Discovery
@@ -20,7 +21,7 @@ from chicle.generate.pgm import jt_size, model_bytes, pgm
 from chicle.generate.start import check_seed
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, measure
-from chicle.mechanisms.base import Mechanism
+from chicle.mechanisms.base import Mechanism, in_parts
 from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
@@ -28,6 +29,7 @@ from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.select import budget_shares, combine, dense_marg, given_cliques, indif
+from chicle.select.indif import Form
 
 __all__ = ["PrivSyn"]
 
@@ -118,12 +120,23 @@ class PrivSyn(Mechanism):
         self.generator = generator
         self.shares = shares
         self.form = form
-        self.cliques = cliques
+        # A plan and a fit both read them.
+        self.cliques = list(cliques) if isinstance(cliques, Iterator) else cliques
         self.gamma = gamma
         self.theta = theta
         self.separate = separate
         self.append = append
         self.options = options
+
+    def _check(self, schema: Schema) -> None:
+        domain, options = schema.domain, self._generation()
+        self._parts(1.0, domain)
+        integer("gamma", self.gamma, 0)
+        if self.form not in get_args(Form):
+            raise ParameterError(f"form must be one of {get_args(Form)}, not {self.form!r}")
+        given = [] if self.cliques is None else given_cliques(self.cliques, domain)
+        if given and self.generator == "pgm":
+            _check_model([*((name,) for name in domain), *given], domain, options["options"])
 
     def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
         domain, k = schema.domain, schema.max_records_per_person
@@ -151,8 +164,6 @@ class PrivSyn(Mechanism):
         domain, k = schema.domain, schema.max_records_per_person
         singles: list[Clique] = [(name,) for name in domain]
         given = None if self.cliques is None else given_cliques(self.cliques, domain)
-        if given is not None and self.generator == "pgm":
-            _check_model([*singles, *given], domain, options["options"])
         sigmas = [calibrate(first * share, l2_sensitivity=k) for share in budget_shares(singles, domain)]
         one_ways = measure(records, singles, sigmas, ledger, purpose="1-way", threads=self.threads)
         compression = compress(one_ways, domain, theta=self.theta)
@@ -192,17 +203,14 @@ class PrivSyn(Mechanism):
         return {
             "generator": self.generator,
             "options": dict(options),
-            "theta": self.theta,
+            "theta": number("theta", self.theta),
             "separate": self.separate,
             "append": self.append,
         }
 
     def _parts(self, rho: float, domain: Domain) -> tuple[float, float, float]:
         """Return the rho of the 1-ways, of selection and of the chosen marginals."""
-        if len(self.shares) != 3 or not all(share > 0 for share in self.shares):
-            raise ParameterError(f"shares must be three positive numbers, not {self.shares!r}")
-        total = sum(self.shares)
-        first, second, third = (rho * share / total for share in self.shares)
+        first, second, third = in_parts(rho, self.shares)
         selects = self.cliques is None and len(domain) > 1
         return (first, second, third) if selects else (first, 0.0, second + third)
 
@@ -252,7 +260,7 @@ def _generator(
 
 def _check_model(cliques: Sequence[Clique], domain: Domain, options: Mapping[str, Any]) -> None:
     """Refuse cliques that no graphical model can hold before anything is spent."""
-    limit = options.get("memory_limit", MEMORY_LIMIT)
+    limit = memory_bytes(options.get("memory_limit", MEMORY_LIMIT))
     if (size := model_bytes(cliques, domain)) > limit:
         raise InfeasibleError(
             f"a graphical model of these {len(cliques)} cliques takes {size:.3g} bytes, above the limit of "
