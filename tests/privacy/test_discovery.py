@@ -351,6 +351,18 @@ def test_what_does_not_fit_costs_nothing(told: dict[str, Any], values: list[Any]
     assert rule in str(schema.check(frame))
 
 
+def test_texts_of_no_unicode_cost_nothing() -> None:
+    rows = 900
+    ends = np.arange(0, 2 * rows + 1, 2, dtype=np.int32)
+    texts = pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(ends), pa.py_buffer(b"\xff\xfe" * rows)])
+    ledger = Ledger(Budget(epsilon=1, delta=1e-6, discovery=1e-7))
+    with pytest.raises(SchemaError, match="column 'job' holds text that is not UTF-8"):
+        chicle.Independent(epsilon=1, delta=1e-6).fit(
+            pa.table({"job": texts}), Schema({"job": {"type": "open"}}), ledger=ledger
+        )
+    assert not ledger.events
+
+
 def test_a_later_column_that_does_not_fit_costs_nothing_either() -> None:
     schema = Schema({"job": {"type": "open"}, "age": {"type": "integer", "min": 0, "max": 99}})
     ledger = Ledger(Budget(epsilon=1, delta=1e-9, discovery=1e-10))

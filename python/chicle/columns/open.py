@@ -63,6 +63,11 @@ class Open(Column):
         present = self._like_other(values, report).drop_null()
         counted = pc.value_counts(present.filter(pc.not_equal(present, self._other())))
         value, count = counted.flatten() if len(counted) else (pa.array([], present.type), pa.array([], pa.int64()))
+        try:
+            value.validate(full=True)
+        except pa.ArrowInvalid:
+            report("holds text that is not UTF-8", "save it as such")
+            value, count = value[:0], count[:0]
         return pa.table({"value": value, "count": count})
 
     def merged(self, tallies: Sequence[pa.Table]) -> pa.Table:
