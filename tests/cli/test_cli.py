@@ -152,6 +152,21 @@ def test_a_plan_of_several_budgets(here: Path, capsys: pytest.CaptureFixture[str
     assert [line.split()[0] for line in text.splitlines()[2:]] == ["0.2", "1", "5"]
 
 
+def test_a_draft_of_several_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "part-0.csv").write_text("age,job\n3,nurse\n", encoding="utf-8")
+    (here / "part-1.csv").write_text("job,age\ncook,71\n", encoding="utf-8")
+    for data in (["part-*.csv"], ["part-0.csv", "part-1.csv"]):
+        assert main(["schema", "draft", *data, "-o", "parts.yaml", "--force"]) == 0
+        told = Schema.load("parts.yaml").to_dict()["columns"]
+        assert (told["age"]["min"], told["age"]["max"], told["job"]["values"]) == (3, 71, ["cook", "nurse"])
+        assert main(["schema", "check", *data, "parts.yaml"]) == 0
+    capsys.readouterr()
+    for text, problem in [("age,job\nold,cook\n", "'age' has integers and text,"), ("age\n3\n", "has other columns")]:
+        (here / "part-1.csv").write_text(text, encoding="utf-8")
+        assert problem in refused(capsys, ["schema", "draft", "part-*.csv", "-o", "other.yaml"])
+    assert "is the pattern right" in refused(capsys, ["schema", "draft", "no-*.csv", "-o", "other.yaml"])
+
+
 def test_schema_draft_and_check(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", "draft", "census.parquet", "-o", "draft.yaml"]) == 0
     said = capsys.readouterr()

@@ -12,7 +12,7 @@ from chicle.cli.output import check_output
 from chicle.cli.terminal import say, warn
 from chicle.schema import Schema
 from chicle.schema.draft import draft_schema
-from chicle.sources.table_files import read_table
+from chicle.sources.files import find_files
 
 __all__ = ["add"]
 
@@ -42,19 +42,19 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     """Add both commands."""
     both = subcommands(command(commands, "schema", "draft a schema, or check a table against one", _HELP))
     made = command(both, "draft", "propose a schema for a table: NOT PRIVATE, to be reviewed", _DRAFT_HELP)
-    made.add_argument("data", metavar="DATA", help="the private table")
+    made.add_argument("data", metavar="DATA", nargs="+", help="the private table: a file, several, or a pattern")
     add_output(made, "where the schema goes: YAML, or JSON if it ends in .json")
     made.set_defaults(run=_draft)
     made = command(both, "check", "say what of a table does not fit a schema, without showing a value", _CHECK_HELP)
-    made.add_argument("data", metavar="DATA", help="the private table: a file, or a pattern of several")
+    made.add_argument("data", metavar="DATA", nargs="+", help="the private table: a file, several, or a pattern")
     made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
     made.add_argument("--json", action="store_true", help="print JSON instead of sentences")
     made.set_defaults(run=_check)
 
 
 def _draft(arguments: argparse.Namespace) -> int:
-    check_output(arguments.output, arguments.force, inputs=[arguments.data])
-    schema = draft_schema(read_table(arguments.data))
+    check_output(arguments.output, arguments.force, inputs=find_files(arguments.data))
+    schema = draft_schema(arguments.data)
     with replacing(arguments.output) as beside:
         schema.save(beside)
     warn(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -20,7 +22,9 @@ from chicle.columns import Boolean, Categorical, Column, Date, DateTime, Drop, I
 from chicle.columns.base import arrow_kind, is_text
 from chicle.errors import SchemaError
 from chicle.schema import Schema
+from chicle.sources.files import are_files, find_files
 from chicle.sources.frames import arrow_columns
+from chicle.sources.table_files import read_table
 
 __all__ = ["draft_schema"]
 
@@ -43,7 +47,7 @@ def draft_schema(source: Any) -> Schema:  # noqa: ANN401 - any data frame
     Parameters
     ----------
     source
-        A pandas, polars or pyarrow table.
+        A pandas, polars or pyarrow table, or files of one: a path, a pattern, or several. It is read into memory.
 
     Examples
     --------
@@ -56,13 +60,33 @@ def draft_schema(source: Any) -> Schema:  # noqa: ANN401 - any data frame
       age     integer, 74 codes
       smoker  boolean, 3 codes, missing is one
     """
-    table = arrow_columns(source)
+    table = _read_files(find_files(source)) if are_files(source) else arrow_columns(source)
     if not any(len(values) for values in table.values()):
         raise SchemaError("the table has no rows to draft a schema from; write it by hand, from what is public")
     drafts = {name: _draft(values) for name, values in table.items()}
     columns = {name: column for name, (column, _) in drafts.items()}
     comments = {name: f"read from the data: {comment}" for name, (_, comment) in drafts.items()}
     return Schema(columns, reviewed=False, comments=comments)
+
+
+def _read_files(paths: Sequence[Path]) -> dict[str, pa.ChunkedArray]:
+    """Return the columns of files that together are one table."""
+    parts = [arrow_columns(read_table(path)) for path in paths]
+    for path, part in zip(paths, parts, strict=True):
+        if part.keys() != parts[0].keys():
+            raise SchemaError(f"{path} has other columns than {paths[0]}; draft from files of the same columns")
+    return {name: _joined(name, [part[name] for part in parts]) for name in parts[0]}
+
+
+def _joined(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    tables = [pa.table({name: part}) for part in parts]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")[name]
+    except pa.ArrowException:
+        kinds = " and ".join(dict.fromkeys(arrow_kind(part.type) for part in parts))
+        raise SchemaError(
+            f"column {name!r} has {kinds}, each in other files; draft from one file, and declare what all of them have"
+        ) from None
 
 
 def _draft(values: pa.ChunkedArray) -> tuple[Column, str]:

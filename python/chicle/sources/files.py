@@ -16,7 +16,7 @@ from chicle.sources.table_files import check_ending, layout, read_batches
 if TYPE_CHECKING:
     from chicle.schema import Schema
 
-__all__ = ["Files", "find_files"]
+__all__ = ["Files", "are_files", "find_files"]
 
 
 class Files(Reader):
@@ -55,6 +55,12 @@ class Files(Reader):
             for batch, part in read_batches(path, names, self._schema):
                 columns = arrow_columns(batch)
                 yield Batch({name: columns[name] for name in names}, str(path), (i + part) / len(self._paths))
+
+
+def are_files(given: object) -> bool:
+    """Return whether a table is given as a path, a pattern, or several of them."""
+    several = given if isinstance(given, (list, tuple)) else [given]
+    return bool(several) and all(isinstance(item, (str, os.PathLike)) for item in several)
 
 
 def find_files(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:

@@ -6,7 +6,6 @@ schema asks to be discovered. So no row above `max_records` of a person gets pas
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from chicle.errors import SchemaError
 from chicle.marginals import Counter
 from chicle.records import Countable, Records
 from chicle.sources.ahead import ahead
-from chicle.sources.files import Files, find_files
+from chicle.sources.files import Files, are_files, find_files
 from chicle.sources.frames import Form, table_kind
 from chicle.sources.people import Kept, People
 from chicle.sources.readers import Batch, Batches, Frame, Reader
@@ -222,7 +221,7 @@ class Source:
 
 
 def _reader(given: Any, schema: Schema) -> Reader:  # noqa: ANN401
-    if _is_path(given) or (isinstance(given, (list, tuple)) and given and all(_is_path(item) for item in given)):
+    if are_files(given):
         return Files(find_files(given), schema)
     if isinstance(given, pa.RecordBatchReader):
         return Batches(lambda _: given, streams=False)
@@ -252,10 +251,6 @@ def unread(given: Any, schema: Schema) -> Iterator[Mapping[str, pa.ChunkedArray]
             yield batch.columns
         if not there:
             yield {name: pa.chunked_array([], reader.form().types.get(name) or pa.null()) for name in names}
-
-
-def _is_path(given: object) -> bool:
-    return isinstance(given, (str, os.PathLike))
 
 
 def _in_parts(batches: Iterator[Batch]) -> Iterator[Batch]:
