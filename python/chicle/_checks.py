@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import operator
+import secrets
 
 from chicle.errors import ParameterError
 
-__all__ = ["integer", "memory_bytes", "number", "threads_or_all"]
+__all__ = ["check_seed", "integer", "memory_bytes", "number", "threads_or_all"]
 
 _MOST = 2**63 - 1
 
@@ -31,6 +32,11 @@ def number(name: str, value: object) -> float:
     if not fits or not 0 <= (given := float(value)) < math.inf:  # type: ignore[arg-type]
         raise ParameterError(f"{name} must be finite and at least 0, not {value!r}")
     return given
+
+
+def check_seed(seed: int | None) -> int:
+    """Return a seed that the kernels take; a fresh one, if ``None``."""
+    return secrets.randbits(64) if seed is None else integer("seed", seed, 0, 2**64 - 1)
 
 
 def threads_or_all(threads: object) -> int | None:

@@ -32,12 +32,12 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from chicle._text import percent
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.generate.targets import Target, check_targets
 from chicle.marginals import count
 from chicle.measure import Measurement, estimate_total, in_buckets
-from chicle.privacy.ledger import percent
 from chicle.records import Records
 
 __all__ = ["ErrorBound", "count_in_buckets", "error_bounds", "noise_quantile"]

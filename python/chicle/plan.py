@@ -17,9 +17,9 @@ from itertools import combinations
 
 import numpy as np
 
+from chicle._text import aligned, percent
 from chicle.domain import Domain
 from chicle.privacy.budget import Budget, calibrate
-from chicle.privacy.ledger import aligned, percent
 from chicle.select import budget_shares
 from chicle.select.expected_error import noise_error
 

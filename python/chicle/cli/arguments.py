@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
-from chicle._checks import integer, threads_or_all
+from chicle._checks import check_seed, integer, threads_or_all
 from chicle.discover import Discovery
-from chicle.generate.start import check_seed
 from chicle.mechanisms import BY_NAME
 from chicle.mechanisms.base import Mechanism
 

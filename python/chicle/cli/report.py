@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from chicle._checks import threads_or_all
+from chicle._checks import check_seed, threads_or_all
 from chicle.cli.arguments import add_output, command
 from chicle.cli.output import check_output
 from chicle.cli.terminal import Progress, say, warn
 from chicle.errors import ParameterError
-from chicle.generate.start import check_seed
 from chicle.release import load
 from chicle.report import report
 

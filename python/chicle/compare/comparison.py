@@ -12,10 +12,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
 
+from chicle._text import aligned
 from chicle._write import replacing
 from chicle.errors import ArtefactError, ParameterError
 from chicle.evaluate.result import NOT_PRIVATE
-from chicle.privacy.ledger import aligned
 
 __all__ = ["FLOOR", "Comparison", "Row"]
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from chicle._text import aligned
 from chicle.domain import Clique, Domain
 from chicle.errors import ParameterError
-from chicle.privacy.ledger import aligned
 
 __all__ = ["Association", "AttributeErrors", "CliqueErrors", "Evaluation", "Score"]
 

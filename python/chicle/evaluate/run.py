@@ -9,7 +9,7 @@ from os import PathLike
 from statistics import fmean
 from typing import Any
 
-from chicle._checks import integer, threads_or_all
+from chicle._checks import check_seed, integer, threads_or_all
 from chicle.domain import Clique
 from chicle.evaluate.association import Associations, association_scores
 from chicle.evaluate.classify import classification_scores
@@ -24,7 +24,6 @@ from chicle.evaluate.subsample import Subsampling
 from chicle.evaluate.tables import read_both, schema_of
 from chicle.evaluate.violations import violation_scores
 from chicle.evaluate.workload import Workload, counted, weighted, workload_scores
-from chicle.generate.start import check_seed
 from chicle.privacy.budget import Budget
 from chicle.privacy.stated import StatedLedger
 from chicle.release import Release

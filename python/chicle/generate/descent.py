@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from chicle import _core
-from chicle._checks import integer, memory_bytes, threads_or_all
+from chicle._checks import check_seed, integer, memory_bytes, threads_or_all
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.generate import start as starts
@@ -156,7 +156,7 @@ class Descent:
         memory_bytes(memory_limit)
         self._threshold = _at_least_0("threshold", threshold)
         _at_least_0("significance", significance)
-        seed = starts.check_seed(seed)
+        seed = check_seed(seed)
         targets = check_targets(measurements, self._domain)
         estimate = estimate_total(measurements)
         first = self._start(measurements, n, start, seed=seed, threads=threads)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
-from chicle._checks import threads_or_all
+from chicle._checks import check_seed, integer, threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, InfeasibleError, ParameterError
 from chicle.generate.independent import independent
@@ -217,7 +217,7 @@ class Gum:
         checked = check_targets(targets, self._domain)
         size = _size(n, start, self._domain, checked)
         scaled = [(clique, onto_total(values, size)) for clique, values, _ in checked]
-        self._rng = np.random.default_rng(_seed(seed))
+        self._rng = np.random.default_rng(check_seed(seed))
         if start is None:
             start = independent_start(scaled, self._domain, size, seed=int(self._rng.integers(2**63)))
         self._kernel = _core.Gum(
@@ -248,10 +248,8 @@ class Gum:
 
     def run(self, passes: int, *, progress: Progress | None = None) -> Gum:
         """Do some more passes; after Ctrl-C the records are whole, with the last pass in part."""
-        if not _is_count(passes):
-            raise ParameterError(f"passes must be an integer of at least 0, not {passes!r}")
         options = self._options
-        for _ in range(passes):
+        for _ in range(integer("passes", passes, 0)):
             done = len(self._means)
             self._errors = None
             self._found = self._kernel.update(
@@ -347,8 +345,8 @@ def _size(
     domain: Domain,
     targets: Sequence[tuple[Clique, npt.NDArray[np.float64], float]],
 ) -> int:
-    if n is not None and not _is_count(n):
-        raise ParameterError(f"n must be None or an integer of at least 0, not {n!r}")
+    if n is not None:
+        n = integer("n", n, 0)
     if start is not None:
         if start.domain != domain:
             raise DomainError("start must have the same domain: the same attributes, sizes and order")
@@ -367,18 +365,8 @@ def _size(
     return int(n)
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
-
-
 def _is_share(value: object) -> bool:
     return isinstance(value, (int, float)) and 0 <= value <= 1
-
-
-def _seed(seed: int | None) -> int | None:
-    if seed is not None and not _is_count(seed):
-        raise ParameterError(f"seed must be None or an integer of at least 0, not {seed!r}")
-    return None if seed is None else int(seed)
 
 
 def _options(

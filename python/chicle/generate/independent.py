@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from chicle import _core
-from chicle._checks import integer
+from chicle._checks import check_seed, integer
 from chicle.domain import Domain
-from chicle.generate.start import check_seed
 from chicle.generate.targets import onto_simplex
 from chicle.measure import Measurement, best_one_ways, estimate_total
 from chicle.records import Records

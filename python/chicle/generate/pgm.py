@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
-from chicle._checks import integer, memory_bytes, threads_or_all
+from chicle._checks import check_seed, integer, memory_bytes, threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, ParameterError
-from chicle.generate.start import check_seed
 from chicle.generate.targets import Floats, Target, check_size, check_targets
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, estimate_total

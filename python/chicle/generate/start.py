@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
-from chicle._checks import integer, threads_or_all
+from chicle._checks import check_seed, threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.generate.targets import Target, check_size, check_targets, margins, onto_simplex
 from chicle.measure import Measurement, estimate_total
@@ -129,13 +128,6 @@ def mixed(
         columns[name] = np.empty(size, dtype=halves[0][name].dtype)
         columns[name][::2], columns[name][1::2] = (half[name] for half in halves)
     return Records(columns, domain)
-
-
-def check_seed(seed: int | None) -> int:
-    """Return a seed that the kernels take; a fresh one, if ``None``."""
-    if seed is None:
-        return secrets.randbits(64)
-    return integer("seed", seed, 0, 2**64 - 1)
 
 
 def _checked(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Literal, get_args
 
-from chicle._checks import integer, memory_bytes, number
+from chicle._checks import check_seed, integer, memory_bytes, number
 from chicle.compress import Compression, compress, over_compressed, over_original
 from chicle.consistency import project
 from chicle.discover import Discovery
@@ -18,7 +18,6 @@ from chicle.generate.descent import descend
 from chicle.generate.gum import gum
 from chicle.generate.mcf import mcf
 from chicle.generate.pgm import jt_size, model_bytes, pgm
-from chicle.generate.start import check_seed
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, measure
 from chicle.mechanisms.base import Mechanism, in_parts

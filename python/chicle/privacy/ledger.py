@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 from chicle._checks import integer
+from chicle._text import aligned, percent
 from chicle.domain import Clique
 from chicle.errors import ArtefactError, BudgetExceeded, ChicleError, PrivacyError
 from chicle.privacy import accounting
@@ -367,14 +368,3 @@ def _table(entries: Sequence[tuple[Event, float]], total: float) -> list[str]:
     if len(lines) > 24:
         lines[13:-10] = [f"... {len(lines) - 23} more releases"]
     return lines
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a table as lines with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def percent(share: float) -> str:
-    """Return a share in words."""
-    return f"{100 * share:.1f} %"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from chicle._text import percent
 from chicle.report.axes import Axis
 from chicle.report.html import Markup, Piece, cut, tag
 
@@ -49,11 +50,11 @@ class Series:
 
     def told(self, group: int) -> str:
         """Return the numbers of a group in words."""
-        said = [f"synthetic {self.synthetic[group]:.2%}"]
+        said = [f"synthetic {percent(self.synthetic[group], 2)}"]
         if self.real is not None:
-            said.insert(0, f"real {self.real[group]:.2%}")
+            said.insert(0, f"real {percent(self.real[group], 2)}")
         if self.band is not None:
-            said.append(f"measured {self.band[0][group]:.2%} to {self.band[1][group]:.2%}")
+            said.append(f"measured {percent(self.band[0][group], 2)} to {percent(self.band[1][group], 2)}")
         return ", ".join(said)
 
 
@@ -84,7 +85,7 @@ def _rows(axis: Axis, series: Series) -> Markup:
     size = {"viewBox": f"-5 0 {_WIDTH + 10} {height}", "width": _WIDTH + 10, "height": height}
     picture = tag("svg", drawn, **size, **_image(axis.name))
     rest = tag("p", f"{axis.labels[-1]}: {series.told(rows)}", class_="rest") if axis.rest else None
-    scale = tag("span", f"{series.top:.1%}", class_="top")
+    scale = tag("span", percent(series.top), class_="top")
     return tag("div", tag("ul", names[:rows]), picture, scale, rest, class_="rows")
 
 
@@ -112,7 +113,7 @@ def _steps(axis: Axis, series: Series) -> Markup:
     picture = tag("svg", drawn, viewBox=box, preserveAspectRatio="none", **_image(axis.name))
     ends = [axis.ends[0], axis.labels[len(axis) // 2], axis.ends[1]]
     names = [tag("bdi", cut(label, 40), title=label) for label in ends]
-    return tag("div", tag("span", f"{series.top:.1%}", class_="top"), picture, tag("p", names), class_="steps")
+    return tag("div", tag("span", percent(series.top), class_="top"), picture, tag("p", names), class_="steps")
 
 
 def rising(values: Floats, top: float) -> npt.NDArray[np.int64]:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from chicle._text import percent
 from chicle.evaluate.result import Evaluation, Score
 from chicle.privacy.budget import Budget
 from chicle.privacy.stated import StatedLedger
@@ -50,10 +51,8 @@ def verdict(evaluation: Evaluation) -> tuple[str, str]:
         return word, f"{off}; sampling alone gives {score.floor:.4f}"
     way = (independent - score.value) / (independent - score.floor)
     word, meaning = next((word, meaning) for least, word, meaning in _WORDS if way >= least)
-    share = (
-        f"{max(min(way, 1), 0):.0%} of the way from Independent ({independent:.4f}) to the floor ({score.floor:.4f})"
-    )
-    return word, f"{off}, {share}: {meaning}"
+    share = f"{percent(max(min(way, 1), 0), 0)} of the way from Independent ({independent:.4f}) to the floor"
+    return word, f"{off}, {share} ({score.floor:.4f}): {meaning}"
 
 
 def _banner(facts: Facts) -> Markup:
@@ -103,7 +102,7 @@ def _privacy_card(facts: Facts) -> Markup:
         return _card("Privacy", "stated elsewhere", cut(ledger.claim, 300))
     k = facts.schema.max_records_per_person
     who = f"one person of at most {k} row{'s' if k > 1 else ''}, added or removed"
-    spent = f"{ledger.spent / ledger.budget.rho:.1%} of the budget spent"
+    spent = f"{percent(ledger.spent / ledger.budget.rho)} of the budget spent"
     return _card("Privacy", _promise(ledger.budget), f"{spent}; protects {who}")
 
 

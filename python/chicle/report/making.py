@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle._core import __version__
+from chicle._text import percent
 from chicle.bounds import count_in_buckets
 from chicle.evaluate.result import Evaluation
 from chicle.generate.targets import check_targets
@@ -70,14 +71,14 @@ def measured(facts: Facts, release: Release) -> Markup | None:
         buckets = "in buckets" if measurement.coarsening else "every value"
         noise = float(np.sqrt(2 / np.pi) * measurement.sigma * cells / (2 * total))
         rows.append(
-            [tag("bdi", names), buckets, f"{cells:,}", f"{measurement.sigma:.3g}", f"{noise:.3f}", f"{inside[i]:.1%}"]
+            [tag("bdi", names), buckets, f"{cells:,}", f"{measurement.sigma:.3g}", f"{noise:.3f}", percent(inside[i])]
         )
     sizes = Counter(len(measurement.clique) for measurement in sets)
     said = ", ".join(f"{number:,} of {size} attributes" for size, number in sorted(sizes.items()))
     middle = float(np.median(inside))
     told = (
         f"Measured sets: {said}. Of the cells of a set the synthetic table is within two standard deviations of the "
-        f"noise in {middle:.1%} at the median; noise alone would give 95.4 %."
+        f"noise in {percent(middle)} at the median; noise alone would give 95.4 %."
     )
     head = ["set", "resolution", "cells", "sigma", "noise as a distance", "cells within 2 sigma"]
     more = tag("p", f"and {len(sets) - len(rows):,} more") if len(sets) > len(rows) else None

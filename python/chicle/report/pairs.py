@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from chicle._text import percent
 from chicle.bounds import ErrorBound, count_in_buckets
 from chicle.domain import Clique
 from chicle.evaluate.result import Evaluation
@@ -190,7 +191,7 @@ def _triptych(
     pictures.append(tag("div", charts.grid(charts.differing(off, most), "d", "difference"), tag("span", "difference")))
     names = tag("b", tag("bdi", cut(rows.name, 40)), " × ", tag("bdi", cut(columns.name, 40)))
     ends = [_ends("down", rows), _ends("across", columns)]
-    notes = f"strongest colour: {top:.2%} of the rows; difference from {words}"
+    notes = f"strongest colour: {percent(top, 2)} of the rows; difference from {words}"
     return tag(
         "figure",
         tag("figcaption", names, tag("span", said)),
@@ -211,7 +212,7 @@ def _ends(way: str, axis: Axis) -> Piece:
 
 def _share(off: Floats) -> tuple[float, str]:
     most = float(np.abs(off).max(initial=0))
-    return most, f"−{most:.2%} to +{most:.2%} of the rows"
+    return most, f"−{percent(most, 2)} to +{percent(most, 2)} of the rows"
 
 
 def _sigmas(off: Floats) -> tuple[float, str]:

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
+from chicle._text import percent
 from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Event, Ledger
 from chicle.privacy.stated import StatedLedger
@@ -115,7 +116,7 @@ def _by_purpose(ledger: Ledger) -> Markup:
     for purpose, events in groups.items():
         cost = math.fsum(event.rho(how) for event in events)
         values = sum(event.values for event in events)
-        rows.append([cut(purpose, 60), f"{len(events):,}", f"{values:,}", f"{cost:.4g}", f"{cost / whole:.1%}"])
+        rows.append([cut(purpose, 60), f"{len(events):,}", f"{values:,}", f"{cost:.4g}", percent(cost / whole)])
     return table(["release", "how many", "values", "ρ", "share of the budget"], rows)
 
 
