@@ -214,7 +214,7 @@ class Gum:
         if order not in ("worst-first", "given", "random"):
             raise ParameterError(f"order must be 'worst-first', 'given' or 'random', not {order!r}")
         self._order = order
-        checked = check_targets(targets, self._domain)
+        checked = check_tables(targets, self._domain)
         size = _size(n, start, self._domain, checked)
         scaled = [(clique, onto_total(values, size)) for clique, values, _ in checked]
         self._rng = np.random.default_rng(check_seed(seed))
@@ -278,10 +278,11 @@ class Gum:
         return list(range(len(self._found)))
 
 
-def check_targets(
-    targets: Sequence[Measurement], domain: Domain
-) -> list[tuple[Clique, npt.NDArray[np.float64], float]]:
-    """Return cliques, values and sigmas of targets that fit the domain."""
+def check_tables(targets: Sequence[Measurement], domain: Domain) -> list[tuple[Clique, npt.NDArray[np.float64], float]]:
+    """Return cliques, values and sigmas of targets that fit the domain.
+
+    GUM takes what other generators do not, exact tables (sigma 0) and values of any size, and no buckets.
+    """
     if isinstance(targets, Measurement) or not all(isinstance(target, Measurement) for target in targets):
         raise DomainError("targets must be a list of Measurements")
     if not targets:

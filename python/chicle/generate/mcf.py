@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from chicle.domain import Domain
 from chicle.errors import InfeasibleError
-from chicle.generate.gum import Gum, Order, Progress, check_targets
+from chicle.generate.gum import Gum, Order, Progress, check_tables
 from chicle.measure import Measurement
 from chicle.records import Records
 
@@ -53,7 +53,7 @@ def mcf(
     [array([4, 4, 2])]
     """
     checked = domain if isinstance(domain, Domain) else Domain(domain)
-    for clique, values, _ in check_targets(targets, checked):
+    for clique, values, _ in check_tables(targets, checked):
         if values.size > MAX_CELLS:
             raise InfeasibleError(
                 f"target {clique!r} has {values.size} cells, above the limit of {MAX_CELLS} "
