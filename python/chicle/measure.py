@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -26,6 +27,7 @@ __all__ = [
     "estimate_total",
     "in_buckets",
     "measure",
+    "total_sigma",
 ]
 
 Coarsening: TypeAlias = Mapping[str, npt.ArrayLike]
@@ -190,6 +192,18 @@ def estimate_total(measurements: Sequence[Measurement]) -> int:
     totals = [float(measurement.values.sum()) for measurement in measurements]
     weights = [1 / (measurement.values.size * measurement.sigma**2) for measurement in measurements]
     return max(0, round(float(np.average(totals, weights=weights))))
+
+
+def total_sigma(measurements: Sequence[Measurement]) -> float:
+    """Return the standard deviation of the noise in `estimate_total`.
+
+    Examples
+    --------
+    >>> total_sigma([Measurement(("sex",), np.array([40, 60]), sigma=5.0)])  # of two cells
+    7.0710678118654755
+    """
+    precision = math.fsum(1 / (measurement.values.size * measurement.sigma**2) for measurement in measurements)
+    return math.sqrt(1 / precision)
 
 
 def best_one_ways(measurements: Sequence[Measurement], domain: Mapping[str, int]) -> dict[str, Measurement]:

@@ -152,6 +152,23 @@ def test_a_plan_of_several_budgets(here: Path, capsys: pytest.CaptureFixture[str
     assert [line.split()[0] for line in text.splitlines()[2:]] == ["0.2", "1", "5"]
 
 
+def test_a_number_of_rows_that_is_noise(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synth = ["synth", "census.parquet", "-s", "census.yaml", "--delta", "1e-9", "-o"]
+    monkeypatch.setattr("chicle.release.Release.total", 50)
+    assert main([*synth, "noise.csv", "--epsilon", "1e-3", "--mechanism", "independent"]) == 0
+    assert "number of rows is mostly noise" in capsys.readouterr().err
+    assert main([*synth, "told.csv", "--epsilon", "1e-3", "--mechanism", "independent", "-n", "9"]) == 0
+    assert "mostly noise" not in capsys.readouterr().err
+    monkeypatch.setattr("chicle.release.Release.total", 2_000_000_000)
+    assert main([*synth, "huge.csv", "--epsilon", "1e-9"]) == 2
+    said = capsys.readouterr().err
+    assert "give it by -n" in said
+    assert "the release was kept in" in said
+    assert not (here / "huge.csv").exists()
+
+
 def test_a_draft_of_several_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "part-0.csv").write_text("age,job\n3,nurse\n", encoding="utf-8")
     (here / "part-1.csv").write_text("job,age\ncook,71\n", encoding="utf-8")

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from chicle._write import replacing, trying
-from chicle.cli.terminal import Progress
+from chicle.cli.terminal import Progress, warn
 from chicle.errors import ArtefactError, ParameterError
+from chicle.measure import total_sigma
 from chicle.records import Records
 from chicle.release import Release
 from chicle.schema import Schema
@@ -20,6 +21,10 @@ from chicle.sources.frames import Form
 from chicle.sources.table_files import write_table
 
 __all__ = ["check_output", "rehearse", "write_sample"]
+
+# An estimate of the number of rows below so many standard deviations is mostly noise; and how many of those to make.
+_STANDS_OUT = 3
+_MOST_NOISE = 10_000_000
 
 
 def check_output(path: str, force: bool, inputs: Sequence[str | Path]) -> None:
@@ -43,10 +48,22 @@ def check_output(path: str, force: bool, inputs: Sequence[str | Path]) -> None:
 def write_sample(release: Release, arguments: argparse.Namespace, progress: Progress) -> int:
     """Draw a table, write it, and return how many rows it has."""
     progress.say("making records")
-    rows = release.total if arguments.n is None else arguments.n
+    rows = _estimated_rows(release) if arguments.n is None else arguments.n
     parts = release.sample_parts(rows, arguments.seed, threads=arguments.threads, progress=progress.note)
     with replacing(arguments.output) as beside:
         return _write(_shown(parts, rows, progress), beside, arguments.output)
+
+
+def _estimated_rows(release: Release) -> int:
+    """Return the private estimate of the number of rows, and warn where noise is most of it."""
+    rows, sigma = release.total, total_sigma(release.measurements)
+    if rows < _STANDS_OUT * sigma:
+        if rows > _MOST_NOISE:
+            raise ParameterError(
+                "this budget is too small to tell the number of rows, and its estimate is far too many; give it by -n"
+            )
+        warn(f"the number of rows is mostly noise, of standard deviation {sigma:,.0f}; -n takes any other")
+    return rows
 
 
 def _shown(parts: Iterable[pa.Table], rows: int, progress: Progress) -> Iterator[pa.Table]:
