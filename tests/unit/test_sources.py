@@ -298,6 +298,26 @@ def test_csv_types_that_show_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     np.testing.assert_array_equal(Source(tmp_path / "b.csv.gz", schema).records(schema)["n"], np.arange(300) % 10)
 
 
+@pytest.mark.parametrize("row", ["NA,x9,2", "1,7.5,2", "true,,2", "0,7,NA"])
+def test_types_of_a_csv_file_tell_nothing_of_a_row(tmp_path: Path, row: str) -> None:
+    """Neighbours have the same form, whatever a column without a declared type holds: that of a release is public."""
+    schema = Schema(
+        {
+            "smoker": {"type": "boolean", "missing": True},
+            "id": {"type": "identifier"},
+            "half": {"type": "determined", "determined_by": "smoker", "map": [[True, 1.5], [False, 2]]},
+        }
+    )
+    forms = []
+    for rows in (["1,7,2"], ["1,7,2", row], [row]):
+        path = tmp_path / "a.csv"
+        path.write_text("\n".join(["smoker,id,half", *rows, ""]), encoding="utf-8")
+        synth = chicle.Independent(epsilon=1, delta=1e-6).fit(path, schema)
+        made = synth.sample(5, seed=0)
+        forms.append((synth.release_.form.to_dict(), made.schema))
+    assert forms[0] == forms[1] == forms[2]
+
+
 def test_progress_is_told(tmp_path: Path) -> None:
     for i in range(3):
         pq.write_table(people(1_000), tmp_path / f"{i}.parquet", row_group_size=100)

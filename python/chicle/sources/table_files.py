@@ -89,7 +89,11 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
 
 
 def layout(path: str | Path, schema: Schema | None = None) -> pa.Schema:
-    """Return the columns of the table in a file and their types; those of a CSV file as declared, or as it begins."""
+    """Return the columns of the table in a file and their types.
+
+    Those of a CSV file are as declared. A type that only the values tell is null: the declared column then chooses.
+    Without a schema it is as the file begins.
+    """
     kind = check_ending(path)
     with _explained(path):
         if kind == "parquet":
@@ -99,7 +103,10 @@ def layout(path: str | Path, schema: Schema | None = None) -> pa.Schema:
                 return reader.schema
         asked = _asked(schema)
         with closing(_CsvBatches(path, _DELIMITERS[kind], schema)) as batches:
-            return pa.schema([(field.name, asked.get(field.name, field.type)) for field in batches.open()])
+            begins = batches.open()
+        if schema is None:
+            return begins
+        return pa.schema([(name, asked.get(name, pa.null())) for name in begins.names])
 
 
 def read_batches(
