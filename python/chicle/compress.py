@@ -34,9 +34,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle._checks import number
+from chicle.consistency import onto_simplex
 from chicle.domain import Domain
 from chicle.errors import DomainError
-from chicle.generate.targets import apportion, onto_simplex
 from chicle.measure import Measurement, best_one_ways
 from chicle.records import Codes, Records, Rows, code_dtype
 
@@ -272,7 +272,7 @@ def _decode(codes: Codes, change: _Change, cardinality: int, rng: np.random.Gene
     for rows, group in zip(
         _places(codes, several), (held[at] for at in _places(change.codes[held], several)), strict=True
     ):
-        old[rows] = rng.permutation(np.repeat(group, apportion(change.shares[group], rows.size, rng)))
+        old[rows] = rng.permutation(np.repeat(group, _apportion(change.shares[group], rows.size, rng)))
     return old
 
 
@@ -281,3 +281,14 @@ def _places(codes: npt.NDArray[Any], wanted: npt.NDArray[np.int64]) -> list[npt.
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=int(wanted.max(initial=0)) + 1))
     return [order[ends[code - 1] if code else 0 : ends[code]] for code in wanted]
+
+
+def _apportion(expected: npt.NDArray[np.float64], total: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Scale to integers that add up to `total`, each right on average (systematic sampling)."""
+    if total == 0:
+        return np.zeros(expected.size, dtype=np.int64)
+    edges = np.concatenate([[0.0], np.cumsum(expected)])
+    marks = np.floor(edges * (total / edges[-1]) + rng.random()).astype(np.int64)
+    marks[-1] = marks[0] + total
+    counts: npt.NDArray[np.int64] = np.diff(np.minimum(marks, marks[-1]))
+    return counts

@@ -18,7 +18,7 @@ from chicle.errors import DomainError, ParameterError
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement
 
-__all__ = ["Nonnegativity", "project"]
+__all__ = ["Nonnegativity", "onto_simplex", "project"]
 
 Nonnegativity: TypeAlias = Literal["least-squares", "norm-sub", "norm-cut", "norm-mul", "base-pos", "none"]
 """How tables become non-negative; see `project`."""
@@ -132,6 +132,20 @@ def project(
         replace(measurement, values=table.reshape(domain.shape(measurement.clique)))
         for measurement, table in zip(measured, state.tables(), strict=True)
     ]
+
+
+def onto_simplex(values: npt.ArrayLike, total: float) -> npt.NDArray[np.float64]:
+    """Return the nearest values, in squares, that are not negative and add up to `total`.
+
+    All cells that stay above zero are lowered, or raised, by one amount: norm-sub of [P] section 4.3.
+    """
+    flat = np.asarray(values, dtype=np.float64)
+    falling = np.sort(flat)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, flat.size + 1)
+    kept = np.flatnonzero(falling > excess)
+    shift = excess[kept[-1]] if kept.size else excess[0]
+    nearest: npt.NDArray[np.float64] = np.maximum(flat - shift, 0.0)
+    return nearest
 
 
 def _check_parameters(

@@ -14,8 +14,8 @@ from scipy import stats
 
 import chicle
 from chicle import Budget, BudgetExceeded, Clique, DomainError, InfeasibleError, Ledger, Measurement, Records
+from chicle.consistency import onto_simplex
 from chicle.errors import ParameterError, PrivacyError
-from chicle.generate.targets import onto_simplex
 from chicle.marginals import score_pairs
 from chicle.measure import estimate_total
 from chicle.privacy import GaussianEvent, TestNoise, calibrate

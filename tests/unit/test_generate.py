@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 import chicle
 from chicle import Domain, DomainError, Measurement, ParameterError
-from chicle.generate.targets import onto_simplex
+from chicle.consistency import onto_simplex
 from chicle.measure import estimate_total
 
 DOMAIN = Domain({"a": 3, "b": 300})

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle.compress import Compression
+from chicle.consistency import onto_simplex
 from chicle.denoise.absorb import absorb
 from chicle.denoise.low_rank import Deviation, low_rank
 from chicle.denoise.shrink import shrink
-from chicle.generate.targets import onto_simplex
 from chicle.measure import Measurement
 
 __all__ = ["PULL", "denoise"]

@@ -26,8 +26,8 @@ import numpy.typing as npt
 
 from chicle.columns.private_bins import Binned
 from chicle.columns.ruler import Ruler
+from chicle.consistency import onto_simplex
 from chicle.discover.discovery import Purchase
-from chicle.generate.targets import onto_simplex
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.mechanisms import release_gaussian
 

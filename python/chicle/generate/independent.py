@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from chicle import _core
 from chicle._checks import check_seed, integer
+from chicle.consistency import onto_simplex
 from chicle.domain import Domain
-from chicle.generate.targets import onto_simplex
 from chicle.measure import Measurement, best_one_ways, estimate_total
 from chicle.records import Records
 

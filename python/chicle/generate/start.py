@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from chicle import _core
 from chicle._checks import check_seed, threads_or_all
+from chicle.consistency import onto_simplex
 from chicle.domain import Clique, Domain
-from chicle.generate.targets import Target, check_size, check_targets, margins, onto_simplex
+from chicle.generate.targets import Target, check_size, check_targets, margins
 from chicle.measure import Measurement, estimate_total
 from chicle.records import Records
 

@@ -15,7 +15,7 @@ from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
 from chicle.measure import Measurement, check_coarsening
 
-__all__ = ["Target", "apportion", "check_size", "check_targets", "margins", "onto_simplex"]
+__all__ = ["Target", "check_size", "check_targets", "margins"]
 
 MAX_VALUE = 1e15
 """Beyond this a value is no count of records."""
@@ -80,31 +80,6 @@ def margins(targets: Sequence[Target], domain: Domain, order: int) -> dict[Cliqu
             if names not in best or target.variance(names, domain) < best[names].variance(names, domain):
                 best[names] = target
     return {names: target.margin(names, domain) for names, target in best.items()}
-
-
-def onto_simplex(values: npt.ArrayLike, total: float) -> npt.NDArray[np.float64]:
-    """Return the nearest values, in squares, that are not negative and add up to `total`.
-
-    All cells that stay above zero are lowered, or raised, by one amount: norm-sub of [P] section 4.3.
-    """
-    flat = np.asarray(values, dtype=np.float64)
-    falling = np.sort(flat)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, flat.size + 1)
-    kept = np.flatnonzero(falling > excess)
-    shift = excess[kept[-1]] if kept.size else excess[0]
-    nearest: npt.NDArray[np.float64] = np.maximum(flat - shift, 0.0)
-    return nearest
-
-
-def apportion(expected: npt.NDArray[np.float64], total: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Scale to integers that add up to `total`, each right on average (systematic sampling)."""
-    if total == 0:
-        return np.zeros(expected.size, dtype=np.int64)
-    edges = np.concatenate([[0.0], np.cumsum(expected)])
-    marks = np.floor(edges * (total / edges[-1]) + rng.random()).astype(np.int64)
-    marks[-1] = marks[0] + total
-    counts: npt.NDArray[np.int64] = np.diff(np.minimum(marks, marks[-1]))
-    return counts
 
 
 def _check(measurement: Measurement, domain: Domain) -> Target:

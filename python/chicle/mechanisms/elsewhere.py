@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from chicle.artefact import ELSEWHERE
+from chicle.consistency import onto_simplex
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
 from chicle.generate.descent import descend
-from chicle.generate.targets import onto_simplex
 from chicle.measure import Measurement, estimate_total
 from chicle.mechanisms.prism import PrismOptions
 from chicle.records import Records

@@ -27,6 +27,7 @@ import numpy as np
 
 from chicle._checks import check_seed, integer
 from chicle.compress import Compression, compress, over_compressed, over_original
+from chicle.consistency import onto_simplex
 from chicle.denoise import denoise
 from chicle.denoise.tables import PULL
 from chicle.discover import Discovery
@@ -34,7 +35,6 @@ from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
 from chicle.errors import DomainError, ParameterError
 from chicle.generate.descent import Descent, NamedStart, Start
-from chicle.generate.targets import onto_simplex
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, estimate_total, measure
 from chicle.mechanisms.base import Mechanism

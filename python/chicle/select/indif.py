@@ -39,10 +39,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
+from chicle.consistency import onto_simplex
 from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
 from chicle.errors import DomainError, ParameterError
-from chicle.generate.targets import onto_simplex
 from chicle.marginals import MEMORY_LIMIT, Shares, score_pairs
 from chicle.measure import Measurement, best_one_ways, estimate_total
 from chicle.privacy.budget import calibrate
