@@ -318,6 +318,18 @@ def test_types_of_a_csv_file_tell_nothing_of_a_row(tmp_path: Path, row: str) -> 
     assert forms[0] == forms[1] == forms[2]
 
 
+def test_what_arrow_says_of_a_dataset_is_not_passed_on(tmp_path: Path) -> None:
+    """Its messages quote values."""
+    rows = ["age", *["31"] * 900_000, "canary-4711"]  # the first block tells the type
+    (tmp_path / "a.csv").write_text("\n".join(rows), encoding="utf-8")
+    schema = Schema({"age": {"type": "integer", "min": 0, "max": 99}})
+    given_dataset = ds.dataset(str(tmp_path / "a.csv"), format="csv")
+    with pytest.raises(SchemaError, match="can not be read") as caught:
+        chicle.Independent(epsilon=1, delta=1e-6).fit(given_dataset, schema)
+    assert "4711" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
 def test_progress_is_told(tmp_path: Path) -> None:
     for i in range(3):
         pq.write_table(people(1_000), tmp_path / f"{i}.parquet", row_group_size=100)

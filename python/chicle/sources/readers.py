@@ -132,8 +132,15 @@ class Batches(Reader):
                     raise SchemaError(f"batch {number} has no column {name!r}; all batches have the same columns")
             yield Batch({name: columns[name] for name in names})
 
+    def _given(self, names: Sequence[str] | None) -> Iterator[Any]:
+        """Give the batches; what Arrow says of those that it can not read quotes values, and is not passed on."""
+        try:
+            yield from self._give(names)
+        except pa.ArrowException:
+            raise SchemaError("the batches can not be read: Arrow refuses one; read them by themselves first") from None
+
     def _begin(self, names: Sequence[str] | None) -> tuple[Any, Iterator[Any]]:
-        rest = iter(self._give(names))
+        rest = self._given(names)
         for first in rest:
             return first, rest
         raise SchemaError("there are no batches; give at least one, without rows if need be, for it tells the columns")
