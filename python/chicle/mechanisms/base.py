@@ -15,15 +15,16 @@ from typing import Any, TypeVar
 
 from chicle._checks import integer, number
 from chicle.discover import Discovery, purchases, resolve
-from chicle.domain import Domain
+from chicle.domain import Clique, Domain
 from chicle.errors import BudgetExceeded, NotFittedError, ParameterError, PrivacyError, SchemaError
 from chicle.measure import Measurement, measure
 from chicle.plan import Plan, Step, Sweep, one_way_steps
-from chicle.privacy.budget import Accounting, Budget
+from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable, Records
 from chicle.release import Release
 from chicle.schema import Schema
+from chicle.select import budget_shares
 from chicle.sources import Source
 
 __all__ = ["Mechanism", "as_schema", "in_parts"]
@@ -182,6 +183,14 @@ class Mechanism(ABC):
     def ledger_(self) -> Ledger:
         """What the fit spent on what."""
         return self._fitted().ledger
+
+    def _measure(
+        self, records: Countable, cliques: Sequence[Clique], rho: float, ledger: Ledger, purpose: str = "marginal"
+    ) -> list[Measurement]:
+        """Release marginals for rho in all, shared among them so that their noise is least together."""
+        k = records.max_records_per_person
+        sigmas = [calibrate(rho * share, l2_sensitivity=k) for share in budget_shares(cliques, records.domain)]
+        return measure(records, cliques, sigmas, ledger, purpose=purpose, threads=self.threads)
 
     def _measure_fine(
         self, records: Countable, schema: Schema, rho: float, ledger: Ledger

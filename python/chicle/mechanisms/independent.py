@@ -9,15 +9,14 @@ from typing import Any
 from chicle.domain import Domain
 from chicle.errors import ParameterError
 from chicle.generate.independent import independent
-from chicle.measure import Measurement, best_one_ways, measure
+from chicle.measure import Measurement, best_one_ways
 from chicle.mechanisms.base import Mechanism
 from chicle.plan import Plan, one_way_steps, rough_cost
-from chicle.privacy.budget import Budget, calibrate
+from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of
 from chicle.schema import Schema
-from chicle.select import budget_shares
 
 __all__ = ["Independent", "IndependentRecords"]
 
@@ -41,10 +40,7 @@ class Independent(Mechanism):
         return Plan("Independent", budget, steps, n, rough_cost(schema.domain, n, per_pair=0))
 
     def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
-        k = schema.max_records_per_person
-        cliques = [(name,) for name in schema.domain]
-        sigmas = [calibrate(rho * share, l2_sensitivity=k) for share in budget_shares(cliques, schema.domain)]
-        measurements = measure(records, cliques, sigmas, ledger, purpose="1-way", threads=self.threads)
+        measurements = self._measure(records, [(name,) for name in schema.domain], rho, ledger, "1-way")
         return Release(schema, tuple(measurements), ledger, "Independent")
 
 

@@ -14,15 +14,15 @@ from chicle.errors import DomainError
 from chicle.generate.pgm import Pgm
 from chicle.generate.start import spanning_forest
 from chicle.marginals import MEMORY_LIMIT
-from chicle.measure import Measurement, measure
+from chicle.measure import Measurement
 from chicle.mechanisms.base import Mechanism, in_parts
 from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
-from chicle.privacy.budget import Accounting, Budget, calibrate
+from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
-from chicle.select import budget_shares, indif
+from chicle.select import indif
 
 __all__ = ["MST"]
 
@@ -104,11 +104,9 @@ class MST(Mechanism):
 
     def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
         options = self._generation()
-        domain, k = schema.domain, schema.max_records_per_person
+        domain = schema.domain
         first, second, third = self._parts(rho, domain)
-        singles = [(name,) for name in domain]
-        sigmas = [calibrate(first * share, l2_sensitivity=k) for share in budget_shares(singles, domain)]
-        one_ways = measure(records, singles, sigmas, ledger, purpose="1-way", threads=self.threads)
+        one_ways = self._measure(records, [(name,) for name in domain], first, ledger, "1-way")
         if not (candidates := _candidates(domain)):
             return Release(schema, tuple(one_ways), ledger, "MST", options)
         compression = compress(one_ways, domain, theta=self.theta)
@@ -116,8 +114,7 @@ class MST(Mechanism):
         scores = indif(coded, ledger, rho=second, one_ways=compression.one_ways, pairs=candidates, threads=self.threads)
         strongest_first = sorted(range(len(candidates)), key=lambda i: -scores.values[i])
         tree = spanning_forest([candidates[i] for i in strongest_first])
-        sigmas = [calibrate(third * share, l2_sensitivity=k) for share in budget_shares(tree, coded.domain)]
-        measured = measure(coded, tree, sigmas, ledger, threads=self.threads)
+        measured = self._measure(coded, tree, third, ledger)
         released = [over_original(table, compression) for table in measured]
         return Release(schema, (*one_ways, *released), ledger, "MST", options)
 

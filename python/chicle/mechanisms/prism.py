@@ -45,7 +45,7 @@ from chicle.privacy.ledger import Ledger
 from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
-from chicle.select import budget_shares, indif
+from chicle.select import indif
 from chicle.select.expected_error import CAUTION, noise_error, steady
 from chicle.select.levels import SIZES, levels
 from chicle.select.sets import ChosenSet, Packing, as_cliques, choose_sets
@@ -223,12 +223,11 @@ class Prism(Mechanism):
         (size,) = measure(records, [()], sigma, ledger, purpose="number of records", threads=self.threads)
         parts = _Parts(options, rho, domain, float(size.values), k)
         singles: list[Clique] = [(name,) for name in domain]
-        sigmas = [parts.sigma(parts.one_ways * share) for share in budget_shares(singles, domain)]
-        one_ways = measure(records, singles, sigmas, ledger, purpose="1-way", threads=self.threads)
+        one_ways = self._measure(records, singles, parts.one_ways, ledger, "1-way")
         total = max(estimate_total([size, *one_ways]), 1)
         if _one_way_error(one_ways, total) > _TOO_NOISY:
             rest = parts.selection + parts.tables
-            again = self._again(records, one_ways, parts, rest, ledger)
+            again = self._measure(records, singles, rest, ledger, "1-way") if rest > 0 else []
             notes: tuple[str, ...] = _INDEPENDENT if len(domain) > 1 else ()
             measured = (size, *one_ways, *again)
             return Release(schema, measured, ledger, "Prism", asdict(options), notes)
@@ -271,7 +270,7 @@ class Prism(Mechanism):
                 threads=self.threads,
             )
         if not sets:
-            again = self._again(records, one_ways, parts, rest, ledger)
+            again = self._measure(records, singles, rest, ledger, "1-way") if rest > 0 else []
             notes = ("no pair of attributes stands out: attributes are independent",) if len(domain) > 1 else ()
             measured = (size, *one_ways, *again)
             return Release(schema, measured, ledger, "Prism", asdict(options), notes)
@@ -281,16 +280,6 @@ class Prism(Mechanism):
         tables = measure(coded, cliques, sigmas, ledger, coarsening=coarsening, threads=self.threads)
         released = [over_original(table, compression) for table in tables]
         return Release(schema, (size, *one_ways, *released), ledger, "Prism", asdict(options))
-
-    def _again(
-        self, records: Countable, one_ways: Sequence[Measurement], parts: _Parts, rho: float, ledger: Ledger
-    ) -> list[Measurement]:
-        """Spend what is left on the 1-ways."""
-        if rho <= 0:
-            return []
-        cliques = [one_way.clique for one_way in one_ways]
-        sigmas = [parts.sigma(rho * share) for share in budget_shares(cliques, records.domain)]
-        return measure(records, cliques, sigmas, ledger, purpose="1-way", threads=self.threads)
 
 
 class _Parts:

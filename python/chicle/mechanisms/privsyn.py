@@ -19,7 +19,7 @@ from chicle.generate.gum import gum
 from chicle.generate.mcf import mcf
 from chicle.generate.pgm import jt_size, model_bytes, pgm
 from chicle.marginals import MEMORY_LIMIT
-from chicle.measure import Measurement, measure
+from chicle.measure import Measurement
 from chicle.mechanisms.base import Mechanism, in_parts
 from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget, calibrate
@@ -160,19 +160,15 @@ class PrivSyn(Mechanism):
     def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
         options = self._generation()
         first, second, third = self._parts(rho, schema.domain)
-        domain, k = schema.domain, schema.max_records_per_person
+        domain = schema.domain
         singles: list[Clique] = [(name,) for name in domain]
         given = None if self.cliques is None else given_cliques(self.cliques, domain)
-        sigmas = [calibrate(first * share, l2_sensitivity=k) for share in budget_shares(singles, domain)]
-        one_ways = measure(records, singles, sigmas, ledger, purpose="1-way", threads=self.threads)
+        one_ways = self._measure(records, singles, first, ledger, "1-way")
         compression = compress(one_ways, domain, theta=self.theta)
         coded = compression.encode(records)
         chosen = self._select(coded, compression.one_ways, ledger, second, third) if given is None else given
         # With nothing worth a marginal, the rest of the budget makes the 1-ways better.
-        cliques = chosen or singles
-        shares = budget_shares(cliques, compression.domain)
-        sigmas = [calibrate(third * share, l2_sensitivity=k) for share in shares]
-        measured = measure(coded, cliques, sigmas, ledger, threads=self.threads)
+        measured = self._measure(coded, chosen or singles, third, ledger)
         released = [over_original(table, compression) for table in measured]
         return Release(schema, (*one_ways, *released), ledger, "PrivSyn", options)
 
