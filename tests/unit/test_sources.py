@@ -206,6 +206,17 @@ def test_pairs_are_scored_alike(monkeypatch: pytest.MonkeyPatch, reference: bool
     assert score_pairs(stream, [], None).size == 0
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+def test_a_file_without_rows_is_a_table(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"none.{ending}"
+    write_table(pa.table({"job": pa.array([], pa.string()), "age": pa.array([], pa.int64())}), path)
+    told = {"job": {"type": "open"}, "age": {"type": "integer", "min": 0, "max": 99, "bins": "private"}}
+    for columns in (told, {**told, "job": {"type": "categorical", "values": ["nurse", "cook"]}}):
+        synth = chicle.Prism(epsilon=1, delta=1e-9).fit(path, Schema(columns))
+        assert synth.sample(3, seed=0).num_rows == 3
+    assert len(Schema({**columns, "age": {"type": "coded", "values": 9}}).encode(path)) == 0
+
+
 def test_a_misfit_in_the_last_file_costs_nothing(tmp_path: Path) -> None:
     for i, age in enumerate([5, 7, 777]):
         write_table(people(50).set_column(0, "age", pa.array([age] * 50)), tmp_path / f"{i}.parquet")

@@ -90,6 +90,8 @@ def join(batches: list[Records], domain: Domain, max_records_per_person: int) ->
             {name: batches[0][name] for name in domain}, domain, max_records_per_person=max_records_per_person
         )
     parts = [{name: batch[name] for name in domain} for batch in batches]
+    if not parts:  # a file that only names columns
+        parts = [{name: np.empty(0, dtype=np.uint8) for name in domain}]
     batches.clear()
     columns = {name: np.concatenate([part.pop(name) for part in parts]) for name in domain}
     return Records(columns, domain, max_records_per_person=max_records_per_person)
