@@ -210,7 +210,7 @@ def test_pairs_are_scored_alike(monkeypatch: pytest.MonkeyPatch, reference: bool
 def test_a_file_without_rows_is_a_table(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"none.{ending}"
     write_table(pa.table({"job": pa.array([], pa.string()), "age": pa.array([], pa.int64())}), path)
-    told = {"job": {"type": "open"}, "age": {"type": "integer", "min": 0, "max": 99, "bins": "private"}}
+    told: dict[str, Any] = {"job": {"type": "open"}, "age": {"type": "integer", "min": 0, "max": 99, "bins": "private"}}
     for columns in (told, {**told, "job": {"type": "categorical", "values": ["nurse", "cook"]}}):
         synth = chicle.Prism(epsilon=1, delta=1e-9).fit(path, Schema(columns))
         assert synth.sample(3, seed=0).num_rows == 3
