@@ -160,7 +160,8 @@ fn factor(tree: &Tree, part: &Part, margins: &[Margins<'_>]) -> Factor {
         let mut sums = vec![0.0; rows.cells()];
         rows.sum(&table, &mut sums);
         for sum in &mut sums {
-            *sum = if *sum > 0.0 { 1.0 / *sum } else { 0.0 };
+            // What is below has no finite inverse, and its rows no weight.
+            *sum = if *sum >= f64::MIN_POSITIVE { 1.0 / *sum } else { 0.0 };
         }
         rows.scale(&mut table, &sums);
     }
