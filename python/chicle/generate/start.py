@@ -101,8 +101,8 @@ def mixed(
 ) -> Records:
     """Draw every other record along the tree, the rest with independent attributes.
 
-    A tree is right about what its pairs say and wrong in one direction about the rest; independence is wrong about
-    both, without a direction. Records that come from either meet in the middle.
+    Where attributes nearly determine each other, descent comes nearer to the truth from half of each than from either
+    alone; elsewhere it matters little (`docs/prism.md`).
 
     Parameters
     ----------
