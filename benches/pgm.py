@@ -23,7 +23,7 @@ STEPS = (10, 30, 100, 300)
 def graphs(table: Records, sizes: list[float]) -> dict[str, list[Clique]]:
     """Return 1-ways and a tree of the strongest pairs, and with as many further pairs as each size has room for."""
     scores = chicle.select.exact_indif(table)
-    strongest_first = [scores.pairs[i] for i in np.argsort(-scores.values)]
+    strongest_first = [scores.cliques[i] for i in np.argsort(-scores.values)]
     held: list[Clique] = [*((name,) for name in table.domain), *spanning_forest(strongest_first)]
     found = {"tree": list(held)}
     for size in sorted(sizes):

@@ -31,6 +31,7 @@ from chicle.report import report
 from chicle.schema import Schema
 from chicle.schema.draft import draft_schema
 from chicle.synthesize import synthesize
+from chicle.workload import Workload
 
 __all__ = [
     "MST",
@@ -64,6 +65,7 @@ __all__ = [
     "Release",
     "Schema",
     "SchemaError",
+    "Workload",
     "__version__",
     "columns",
     "compare",

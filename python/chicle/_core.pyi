@@ -19,8 +19,11 @@ __all__ = [
     "Projection",
     "__version__",
     "census",
+    "choose",
     "count",
     "discrete_laplace",
+    "distances",
+    "distances_of_counts",
     "draw",
     "id_hashes",
     "indif",
@@ -195,6 +198,22 @@ def indif_of_counts(
     total: float,
     threads: int | None = None,
 ) -> npt.NDArray[np.int64]: ...
+def distances(
+    codes: Sequence[npt.NDArray[Any]],
+    attributes: Sequence[str],
+    cardinalities: Sequence[int],
+    cliques: Sequence[Sequence[int]],
+    references: Sequence[npt.NDArray[np.float64]],
+    memory_limit: int,
+    threads: int | None = None,
+) -> npt.NDArray[np.int64]: ...
+def distances_of_counts(
+    tables: Sequence[npt.NDArray[np.int64]],
+    references: Sequence[npt.NDArray[np.float64]],
+    records: int,
+    threads: int | None = None,
+) -> npt.NDArray[np.int64]: ...
+def choose(gaps: npt.NDArray[np.uint64], scale: float, test_seed: int | None = None) -> int: ...
 def id_hashes(
     key: tuple[int, int],
     words: npt.NDArray[np.uint64] | None = None,

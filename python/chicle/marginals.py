@@ -15,7 +15,7 @@ from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
 from chicle.records import Countable, Records
 
-__all__ = ["MEMORY_LIMIT", "Counter", "Shares", "count", "score_pairs"]
+__all__ = ["MEMORY_LIMIT", "Counter", "Shares", "count", "score_cliques", "score_pairs"]
 
 MEMORY_LIMIT: int = _core.MEMORY_LIMIT
 """Bytes that the counts of one call may take unless it says otherwise: 4 GiB."""
@@ -123,16 +123,53 @@ def score_pairs(
     return np.concatenate(scores)
 
 
-def _groups(pairs: Sequence[Clique], domain: Domain) -> list[list[Clique]]:
-    """Return pairs in groups whose counts fit memory together, or that are one pair."""
+def score_cliques(
+    records: Countable,
+    cliques: Sequence[Clique],
+    references: Sequence[npt.NDArray[np.float64]],
+    threads: int | None = None,
+    *,
+    memory_limit: int = MEMORY_LIMIT,
+) -> npt.NDArray[np.int64]:
+    """Return the exact L1 distance of each clique's counts from a public table, in units of 1/65,536 record: private.
+
+    Parameters
+    ----------
+    records
+        The records to count.
+    cliques
+        Of any number of attributes.
+    references
+        For each clique what its counts are compared with: not negative, in the shape of its table.
+    threads, memory_limit
+        As for `count`; the limit is for each clique alone.
+    """
+    threads, limit = threads_or_all(threads), memory_bytes(memory_limit)
+    flat = [np.ascontiguousarray(table, dtype=np.float64).reshape(-1) for table in references]
+    if isinstance(records, Records):
+        wanted = _Wanted(records.domain, cliques)
+        codes = [records[name] for name in wanted.attributes]
+        return _core.distances(codes, *wanted.arguments(), flat, limit, threads)
+    scores = [np.empty(0, dtype=np.int64)]
+    done = 0
+    for group in _groups(cliques, records.domain):
+        number, *tables = count(records, [(), *group], threads, memory_limit=max(limit, 2 * _PASS_BYTES))
+        counted = [table.reshape(-1) for table in tables]
+        scores.append(_core.distances_of_counts(counted, flat[done : done + len(group)], int(number), threads))
+        done += len(group)
+    return np.concatenate(scores)
+
+
+def _groups(cliques: Sequence[Clique], domain: Domain) -> list[list[Clique]]:
+    """Return cliques in groups whose counts fit memory together, or that are one clique."""
     groups: list[list[Clique]] = []
     room = 0
-    for pair in pairs:
-        size = 8 * domain.cells(pair)
+    for clique in cliques:
+        size = 8 * domain.cells(clique)
         if size > room:
             groups.append([])
             room = _PASS_BYTES
-        groups[-1].append(pair)
+        groups[-1].append(clique)
         room -= size
     return groups
 

@@ -111,7 +111,7 @@ def test_theorem_5_the_noise_has_variance_8_m_over_rho(form: Form, variance: flo
     domain = dict.fromkeys("abcdefgh", 3)
     table = table_of(((0,) * 8,), domain, k)
     scores = indif(table, Ledger(Budget(rho=1)), rho=0.25, one_ways=released(domain), form=form)
-    assert len(scores.pairs) == 28
+    assert len(scores.cliques) == 28
     assert scores.sigma**2 == pytest.approx(variance * 28 * k**2 / 0.25, rel=1e-6)
 
 
@@ -133,7 +133,7 @@ def naive_published(table: Records, pair: Clique) -> Fraction:
 def test_exact_scores_match_the_definition(table: Records, threads: int | None) -> None:
     pairs = [pair for pair in chicle.pairs(table.domain) if table.domain.cells(pair) <= 2000]
     scores = exact_indif(table, pairs=pairs, threads=threads)
-    assert scores.pairs == tuple(pairs)
+    assert scores.cliques == tuple(pairs)
     for pair, value in zip(pairs, scores.values, strict=True):
         exact = naive_published(table, pair) if len(table) else Fraction(0)
         assert 0 <= exact - Fraction(value) < Fraction(1, INDIF_UNITS)
@@ -183,7 +183,7 @@ def test_the_noise_has_its_sigma() -> None:
     ledger = Ledger(Budget(rho=1))
     scores = indif(census, ledger, rho=0.2, form="published")
     assert scores.private
-    assert scores.pairs == exact.pairs
+    assert scores.cliques == exact.cliques
     assert stats.kstest((scores.values - exact.values) / scores.sigma, "norm").pvalue > SIGNIFICANCE
 
 
@@ -242,7 +242,7 @@ def test_bad_arguments_are_refused(arguments: Any, error: type[Exception], rule:
 def test_edges() -> None:
     one = Records({"a": [0, 1]}, {"a": 2})
     ledger = Ledger(Budget(rho=1))
-    assert indif(one, ledger, rho=0.1, one_ways=released({"a": 2})).pairs == ()
+    assert indif(one, ledger, rho=0.1, one_ways=released({"a": 2})).cliques == ()
     assert ledger.events == (), "no score, no cost"
     for rows in ((), ((0, 0),)):
         table = table_of(rows, {"a": 1, "b": 70_000})
@@ -269,7 +269,7 @@ def test_exact_scores_say_what_they_are_and_are_not_taken_silently() -> None:
 
 
 def test_scores_are_as_many_as_pairs_and_cannot_be_changed() -> None:
-    with pytest.raises(ParameterError, match="1 pairs need as many scores"):
+    with pytest.raises(ParameterError, match="1 cliques need as many scores"):
         Scores((("a", "b"),), np.zeros(2), 1.0, private=True)
     scores = Scores((("a", "b"),), np.zeros(1), 1.0, private=True)
     with pytest.raises(ValueError, match="read-only"):

@@ -105,7 +105,8 @@ class TestCosts:
         assert draw.rho("gdp") > draw.rho("zcdp")
         choice = ExponentialEvent(purpose="choice", epsilon=0.5, values=3)
         assert choice.rho("zcdp") == pytest.approx(0.5**2 / 8)
-        assert choice.rho("gdp") == pytest.approx(draw.rho("gdp"))
+        assert choice.rho("gdp") == pytest.approx(accounting.choice_mu(epsilon=0.5) ** 2 / 2)
+        assert choice.rho("zcdp") < choice.rho("gdp") < draw.rho("gdp") / 3.9
 
     @pytest.mark.parametrize(
         "make",

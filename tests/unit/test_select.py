@@ -21,10 +21,10 @@ def scores_of(values: dict[Clique, float]) -> Scores:
 
 def error_of(chosen: list[Clique], scores: Scores, domain: Domain, rho: float) -> float:
     """Line 5 of Algorithm 1, as it stands there: allocate, then add the errors up."""
-    cells = {pair: domain.cells(pair) for pair in scores.pairs}
+    cells = {pair: domain.cells(pair) for pair in scores.cliques}
     whole = sum(cells[pair] ** (2 / 3) for pair in chosen)
     noise = [cells[pair] * sqrt(1 / (pi * (rho * cells[pair] ** (2 / 3) / whole))) for pair in chosen]
-    rest = [score for pair, score in zip(scores.pairs, scores.values, strict=True) if pair not in chosen]
+    rest = [score for pair, score in zip(scores.cliques, scores.values, strict=True) if pair not in chosen]
     return float(sum(noise) + sum(rest))
 
 
@@ -32,8 +32,8 @@ def literal(scores: Scores, domain: Domain, rho: float) -> tuple[list[Clique], f
     """Algorithm 1 with every error computed anew; also by how little a decision was ever made."""
     chosen: list[Clique] = []
     error, closest = error_of(chosen, scores, domain, rho), inf
-    while len(chosen) < len(scores.pairs):
-        errors = {pair: error_of([*chosen, pair], scores, domain, rho) for pair in scores.pairs if pair not in chosen}
+    while len(chosen) < len(scores.cliques):
+        errors = {pair: error_of([*chosen, pair], scores, domain, rho) for pair in scores.cliques if pair not in chosen}
         best, *others = sorted(errors, key=errors.__getitem__)
         closest = min(closest, abs(errors[best] - error), *(errors[pair] - errors[best] for pair in others[:1]))
         if errors[best] >= error:

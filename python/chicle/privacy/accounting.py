@@ -7,11 +7,12 @@ Three conversions, each in every direction a caller needs, from exact to crude:
 - `zcdp_*`: every rho-zCDP mechanism, also with exponential-mechanism steps ([A] Proposition 4).
 - `zcdp_basic_*`: the closed form that PrivSyn uses ([P] Theorem 2), kept to reproduce it.
 
-`pure_mu` lets an epsilon-DP step join a Gaussian composition. `discovery_*` say how likely it is that the values which
+`pure_mu` lets an epsilon-DP step join a Gaussian composition, `choice_mu` one of the exponential mechanism, which costs
+less. `discovery_*` say how likely it is that the values which
 only one person has show up when values are discovered.
 
-Rounding rule: an epsilon, a delta, a threshold or the mu of `pure_mu` is never below the true value, a budget (mu, rho)
-never above.
+Rounding rule: an epsilon, a delta, a threshold or the mu of `pure_mu` and `choice_mu` is never below the true value, a
+budget (mu, rho) never above.
 How that is ensured:
 
 - `math` functions are trusted to 16 ulps (glibc's own tests fail above 9). Every formula below is arranged without
@@ -135,6 +136,27 @@ def pure_mu(*, epsilon: float) -> float:
     """
     epsilon = _above_0("epsilon", epsilon)
     return _bisect(lambda mu: _normal_logit(mu / 2) * (1 - 4 * _ROUNDING) >= epsilon, good=math.inf, bad=0.0)
+
+
+def choice_mu(*, epsilon: float) -> float:
+    """Return the smallest mu such that every exponential mechanism of epsilon is mu-GDP, rounded up.
+
+    That is `pure_mu` of epsilon / 2. Between neighbours all log-likelihood ratios lie in some interval [t - eps, t]
+    ("bounded range", Durfee and Rogers 2019), 0 <= t <= eps. The trade-off function is convex, runs from (0, 1) to
+    (1, 0), and its slopes lie between -e^t and -e^(t - eps); so it is nowhere below the two straight lines of these
+    slopes, which meet at (q, 1 - p) with p = e^t q and 1 - p = e^(t - eps) (1 - q). G_mu lies below both lines if it
+    passes below that kink: mu >= Phi^-1(p) - Phi^-1(q). Now logit p - logit q = eps, whatever t is. Of all intervals
+    of that length in logits the one around 0 is the longest in normal quantiles: their derivative in logits is
+    h(z) = Phi(z) Phi(-z) / phi(z) at z = Phi^-1(q), even in z and falling in abs(z). (h' < 0 for z > 0 says
+    R(z) < 1 / (z + phi(z)/Phi(z)) of the Mills ratio R; Boyd's bound, R(z) <= pi / (2 z + sqrt((pi-2)^2 z^2 + 2 pi)),
+    gives it.) So t = eps / 2 is the worst, and there p = 1 - q = 1 / (1 + e^(-eps/2)).
+    """
+    return pure_mu(epsilon=_above_0("epsilon", epsilon) / 2)
+
+
+def choice_epsilon(*, mu: float) -> float:
+    """Return the largest epsilon at which `choice_mu` is at most mu, rounded down: 2 log(Phi(mu/2) / Phi(-mu/2))."""
+    return 2 * _normal_logit(_above_0("mu", mu) / 2) * (1 - 16 * _ROUNDING)
 
 
 def discovery_delta(*, sigma: float, threshold: int, rows: int) -> float:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from chicle.errors import PrivacyError
-from chicle.privacy import accounting
+from chicle.privacy import accounting as _conversions
 
-__all__ = ["Accounting", "Budget", "calibrate"]
+__all__ = ["Accounting", "Budget", "calibrate", "calibrate_choice"]
 
 Accounting: TypeAlias = Literal["gdp", "zcdp", "zcdp-basic"]
 
@@ -93,10 +93,10 @@ class Budget:
         if discovery:
             delta = _rest(delta, discovery)
         if self.accounting == "gdp":
-            return accounting.gdp_epsilon(mu=math.sqrt(2 * rho), delta=delta)
+            return _conversions.gdp_epsilon(mu=math.sqrt(2 * rho), delta=delta)
         if self.accounting == "zcdp":
-            return accounting.zcdp_epsilon(rho=rho, delta=delta)
-        return accounting.zcdp_basic_epsilon(rho=rho, delta=delta)
+            return _conversions.zcdp_epsilon(rho=rho, delta=delta)
+        return _conversions.zcdp_basic_epsilon(rho=rho, delta=delta)
 
     def promise(self) -> dict[str, Any]:
         """Return the arguments that make this budget."""
@@ -118,10 +118,10 @@ def _rho(promise: dict[str, float], chosen: Accounting) -> float:
     if "mu" in promise:
         return _half_square(positive("mu", promise["mu"]))
     if chosen == "gdp":
-        return _half_square(accounting.gdp_mu(**promise))
+        return _half_square(_conversions.gdp_mu(**promise))
     if chosen == "zcdp":
-        return accounting.zcdp_rho(**promise)
-    return accounting.zcdp_basic_rho(**promise)
+        return _conversions.zcdp_rho(**promise)
+    return _conversions.zcdp_basic_rho(**promise)
 
 
 def calibrate(rho: float | Budget, *, l2_sensitivity: float = 1) -> float:
@@ -134,6 +134,20 @@ def calibrate(rho: float | Budget, *, l2_sensitivity: float = 1) -> float:
     """
     rho = positive("rho", rho.rho if isinstance(rho, Budget) else rho)
     return positive("l2_sensitivity", l2_sensitivity) / math.sqrt(2 * rho) * (1 + _SLACK)
+
+
+def calibrate_choice(rho: float, *, accounting: Accounting) -> float:
+    """Return the epsilon at which a choice by the exponential mechanism costs at most rho.
+
+    Examples
+    --------
+    >>> round(calibrate_choice(0.02, accounting="zcdp"), 6), round(calibrate_choice(0.02, accounting="gdp"), 3)
+    (0.4, 0.319)
+    """
+    rho = positive("rho", rho)
+    if accounting == "gdp":
+        return _conversions.choice_epsilon(mu=math.sqrt(2 * rho)) * (1 - _SLACK)
+    return math.sqrt(8 * rho) * (1 - _SLACK)
 
 
 def real(name: str, value: object) -> float:

@@ -108,7 +108,9 @@ class LaplaceEvent(_Release):
 
     def rho(self, how: Accounting) -> float:
         """Return the cost: eps^2 / 2 in zCDP (Bun and Steinke 2016, Prop. 3.3), mu^2 / 2 in Gaussian DP."""
-        return _pure_rho(self.epsilon, how, share=1.0)
+        if how == "gdp":
+            return accounting.pure_mu(epsilon=self.epsilon) ** 2 / 2 * _UP
+        return self.epsilon**2 / 2 * _UP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +126,10 @@ class ExponentialEvent(_Release):
         return f"epsilon {self.epsilon:.4g}"
 
     def rho(self, how: Accounting) -> float:
-        """Return the cost: eps^2 / 8 in zCDP ([A] Prop. 2), mu^2 / 2 of any epsilon-DP choice in Gaussian DP."""
-        return _pure_rho(self.epsilon, how, share=0.25)
+        """Return the cost: eps^2 / 8 in zCDP ([A] Prop. 2), mu^2 / 2 of `accounting.choice_mu` in Gaussian DP."""
+        if how == "gdp":
+            return accounting.choice_mu(epsilon=self.epsilon) ** 2 / 2 * _UP
+        return self.epsilon**2 / 8 * _UP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -326,12 +330,6 @@ def _price(event: Event, how: Accounting) -> float:
 def _total(costs: Iterable[float]) -> float:
     total = math.fsum(costs)
     return math.nextafter(total, math.inf) if total else 0.0
-
-
-def _pure_rho(epsilon: float, how: Accounting, share: float) -> float:
-    if how == "gdp":
-        return accounting.pure_mu(epsilon=epsilon) ** 2 / 2 * _UP
-    return share * epsilon**2 / 2 * _UP
 
 
 def _at_least_1(name: str, sensitivity: float) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from chicle.errors import PrivacyError
-from chicle.privacy.ledger import DiscoveryEvent, GaussianEvent, LaplaceEvent, Ledger
+from chicle.privacy.ledger import DiscoveryEvent, ExponentialEvent, GaussianEvent, LaplaceEvent, Ledger
+from chicle.privacy.noise import MAX_SCALE, MIN_SCALE
 
-__all__ = ["gaussian", "laplace", "release_frequent", "release_gaussian"]
+__all__ = ["exponential", "gaussian", "laplace", "release_choice", "release_frequent", "release_gaussian"]
 
 
 def gaussian(
@@ -56,6 +58,49 @@ def laplace(
     event = LaplaceEvent(purpose=purpose, l1_sensitivity=l1_sensitivity, scale=scale, values=exact.size)
     ledger.debit([event])
     return (exact.ravel() + ledger.noise.discrete_laplace([scale], [exact.size])).reshape(exact.shape)
+
+
+def exponential(
+    scores: npt.ArrayLike, *, sensitivity: int, epsilon: float, ledger: Ledger, purpose: str = "choice"
+) -> int:
+    """Choose one of several by the exponential mechanism, exactly: the position of a high score.
+
+    The probability of each is proportional to ``exp(epsilon * score / (2 * sensitivity))`` ([A] Definition 6).
+    Neighbours: add or remove one person. The caller states by how much that moves any one score.
+
+    Examples
+    --------
+    >>> from chicle.privacy import Budget, Ledger, calibrate_choice
+    >>> ledger = Ledger(Budget(epsilon=1, delta=1e-9))
+    >>> epsilon = calibrate_choice(ledger.remaining, accounting="gdp")
+    >>> exponential([0, 5_000, 100], sensitivity=1, epsilon=epsilon, ledger=ledger)
+    1
+    """
+    exact = _integers(scores).ravel()
+    event = ExponentialEvent(purpose=purpose, epsilon=epsilon, values=exact.size)
+    return release_choice(exact, sensitivity, event, ledger)
+
+
+def release_choice(scores: npt.NDArray[np.int64], sensitivity: int, event: ExponentialEvent, ledger: Ledger) -> int:
+    """Release the position of a high score, as its event says.
+
+    Where the scale is larger than the sampler takes, scores lose binary digits: both tables' scores are rounded down
+    alike, and differ by no more than the sensitivity, rounded up.
+    """
+    if scores.size != event.values or not scores.size:
+        raise PrivacyError("a choice needs a score for each of its candidates, and at least one candidate")
+    if sensitivity < 1:
+        raise PrivacyError(f"sensitivity is {sensitivity!r}; integers move by at least 1 when they move at all")
+    while (scale := _choice_scale(sensitivity, event.epsilon)) > MAX_SCALE:
+        scores, sensitivity = scores >> 1, -(-sensitivity // 2)
+    ledger.debit([event])
+    gaps = (scores.max() - scores).astype(np.uint64)
+    return ledger.noise.choose(gaps, scale)
+
+
+def _choice_scale(sensitivity: int, epsilon: float) -> float:
+    """Return by how much scores must differ for the odds to be e to 1, rounded up."""
+    return max(math.nextafter(2 * sensitivity / epsilon, math.inf), MIN_SCALE)
 
 
 def release_gaussian(

@@ -78,6 +78,10 @@ class SystemNoise:
         """Draw ``sizes[i]`` numbers of ``scales[i]``, one after another."""
         return _core.discrete_laplace(scales, sizes, self._next_seed())
 
+    def choose(self, gaps: npt.NDArray[np.uint64], scale: float) -> int:
+        """Draw a position with probability proportional to ``exp(-gaps[i] / scale)``."""
+        return _core.choose(gaps, scale, self._next_seed())
+
     def _next_seed(self) -> int | None:
         return None
 

@@ -73,17 +73,17 @@ def dense_marg(
     if not 0 < l2_sensitivity < math.inf:
         raise PrivacyError(f"l2_sensitivity must be finite and above 0, not {l2_sensitivity!r}")
     if not np.isfinite(scores.values).all():
-        bad = scores.pairs[int(np.flatnonzero(~np.isfinite(scores.values))[0])]
+        bad = scores.cliques[int(np.flatnonzero(~np.isfinite(scores.values))[0])]
         raise DomainError(f"the score of {bad!r} is not finite; leave the pair out")
     domain = domain if isinstance(domain, Domain) else Domain(domain)
-    return [scores.pairs[i] for i in _greedy(scores, domain, l2_sensitivity / math.sqrt(math.pi * rho))]
+    return [scores.cliques[i] for i in _greedy(scores, domain, l2_sensitivity / math.sqrt(math.pi * rho))]
 
 
 def _greedy(scores: Scores, domain: Domain, noise: float) -> list[int]:
     """Return positions of pairs; a choice with T = sum of cells^(2/3) has a noise error of ``noise * T^(3/2)``."""
-    if not scores.pairs:
+    if not scores.cliques:
         return []
-    cells = np.array([domain.cells(pair) for pair in scores.pairs], dtype=np.float64)
+    cells = np.array([domain.cells(pair) for pair in scores.cliques], dtype=np.float64)
     # Equal sizes stand together, in each the largest score first and, of equal scores, the first pair.
     order = np.lexsort((-scores.values, cells))
     sizes, starts = np.unique(cells[order], return_index=True)

@@ -50,7 +50,7 @@ from chicle.privacy.ledger import GaussianEvent, Ledger
 from chicle.privacy.mechanisms import release_gaussian
 from chicle.records import Countable
 
-__all__ = ["INDIF_UNITS", "Form", "Scores", "exact_indif", "indif"]
+__all__ = ["INDIF_UNITS", "Form", "Scores", "exact_indif", "indif", "vector_sensitivity"]
 
 Form: TypeAlias = Literal["released", "published"]
 
@@ -66,34 +66,36 @@ _MAX_TOTAL = 2.0**35
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """How far pairs of attributes are from independence.
+    """How far pairs of attributes are from independence, or any cliques from what is expected of them.
 
     Attributes
     ----------
-    pairs
-        The pairs, in the order of `values`.
+    cliques
+        The cliques, in the order of `values`.
     values
-        For each pair the L1 distance in records, from 0 to twice their number, plus noise; it may be negative.
+        For each clique the L1 distance in records, from 0 to twice their number, plus noise; it may be negative.
     sigma
         Standard deviation of the noise, in records; 0 where there is none.
     private
         Whether a ledger has paid for them with real noise. Selection refuses scores that are not private unless told.
     """
 
-    pairs: tuple[Clique, ...]
+    cliques: tuple[Clique, ...]
     values: npt.NDArray[np.float64]
     sigma: float
     private: bool
 
     def __post_init__(self) -> None:
-        if self.values.shape != (len(self.pairs),):
-            raise ParameterError(f"{len(self.pairs)} pairs need as many scores, not an array of {self.values.shape}")
+        if self.values.shape != (len(self.cliques),):
+            raise ParameterError(
+                f"{len(self.cliques)} cliques need as many scores, not an array of {self.values.shape}"
+            )
         self.values.flags.writeable = False
 
     def __repr__(self) -> str:
         if self.private:
-            return f"Scores of {len(self.pairs):,} pairs, sigma {self.sigma:.4g} records"
-        return f"NOT PRIVATE: scores of {len(self.pairs):,} pairs, sigma {self.sigma:.4g} records"
+            return f"Scores of {len(self.cliques):,} cliques, sigma {self.sigma:.4g} records"
+        return f"NOT PRIVATE: scores of {len(self.cliques):,} cliques, sigma {self.sigma:.4g} records"
 
 
 def indif(
@@ -140,7 +142,7 @@ def indif(
     >>> ledger = chicle.Ledger(chicle.Budget(epsilon=1, delta=1e-9))
     >>> one_ways = chicle.measure(census, [(name,) for name in census], 40.0, ledger)
     >>> indif(census, ledger, rho=ledger.remaining / 10, one_ways=one_ways)
-    Scores of 6 pairs, sigma 44.27 records
+    Scores of 6 cliques, sigma 44.27 records
     """
     if form not in get_args(Form):
         raise ParameterError(f"form must be one of {get_args(Form)}, not {form!r}")
@@ -148,7 +150,7 @@ def indif(
     reference = _reference(one_ways, records.domain) if form == "released" else None
     if not named:
         return Scores((), np.empty(0), 0.0, ledger.private)
-    sensitivity = _vector_sensitivity(_ROW_SENSITIVITY[form] * records.max_records_per_person, len(named))
+    sensitivity = vector_sensitivity(_ROW_SENSITIVITY[form] * records.max_records_per_person, len(named))
     sigma = calibrate(rho, l2_sensitivity=sensitivity)
     event = GaussianEvent(
         purpose=f"InDif, 1/{INDIF_UNITS} records",
@@ -175,7 +177,7 @@ def exact_indif(
     --------
     >>> import chicle
     >>> exact_indif(chicle.datasets.census(2_000, d=4))
-    NOT PRIVATE: scores of 6 pairs, sigma 0 records
+    NOT PRIVATE: scores of 6 cliques, sigma 0 records
     """
     named = _check_pairs(records.domain, pairs)
     exact = score_pairs(records, named, None, threads, memory_limit=memory_limit)
@@ -198,7 +200,7 @@ def _reference(one_ways: Sequence[Measurement] | None, domain: Domain) -> tuple[
     return shares, total
 
 
-def _vector_sensitivity(records: int, scores: int) -> int:
+def vector_sensitivity(records: int, scores: int) -> int:
     """Return the L2 norm of `scores` numbers of `records` records each, in units, rounded up by exact arithmetic."""
     square = scores * (records * INDIF_UNITS) ** 2
     return math.isqrt(square - 1) + 1

@@ -38,10 +38,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(start::draw, module)?)?;
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
+    module.add_function(wrap_pyfunction!(noise::choose, module)?)?;
     module.add_function(wrap_pyfunction!(census::census, module)?)?;
     module.add("INDIF_UNITS", chicle_core::select::UNITS)?;
     module.add_function(wrap_pyfunction!(select::indif, module)?)?;
     module.add_function(wrap_pyfunction!(select::indif_of_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(select::distances, module)?)?;
+    module.add_function(wrap_pyfunction!(select::distances_of_counts, module)?)?;
     module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
     module.add_function(wrap_pyfunction!(people::id_hashes, module)?)?;
     module.add_class::<people::FirstRows>()?;

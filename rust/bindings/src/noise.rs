@@ -2,9 +2,9 @@
 
 use std::num::NonZero;
 
-use chicle_core::noise::{DiscreteLaplace, Entropy, RoundedGaussian, Sampler, fill};
+use chicle_core::noise::{self as kernel, DiscreteLaplace, Entropy, RoundedGaussian, Sampler, fill};
 use chicle_core::parallel::zeros;
-use numpy::{IntoPyArray, PyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::enter::enter;
@@ -50,4 +50,13 @@ pub fn discrete_laplace(
     threads: Option<NonZero<usize>>,
 ) -> PyResult<Bound<'_, PyArray1<i64>>> {
     draw::<DiscreteLaplace>(py, &scales, &sizes, test_seed, threads)
+}
+
+/// A position, drawn with probability proportional to `exp(-gaps[i] / scale)`.
+#[pyfunction]
+#[pyo3(signature = (gaps, scale, test_seed=None))]
+pub fn choose(py: Python<'_>, gaps: PyReadonlyArray1<'_, u64>, scale: f64, test_seed: Option<u64>) -> PyResult<usize> {
+    let gaps = gaps.as_slice()?;
+    let entropy = test_seed.map_or(Entropy::OperatingSystem, Entropy::TestOnly);
+    enter(py, NonZero::new(1), &Names::default(), |cancel| kernel::choose(gaps, scale, entropy, cancel))
 }

@@ -60,13 +60,13 @@ fn below_mantissa(mantissa: u64, source: &mut impl Draw) -> u64 {
 }
 
 /// True with probability exp(-numerator / denominator), for a fraction below 1.
-fn exp_minus_fraction(numerator: u64, denominator: u64, source: &mut impl Draw) -> bool {
+pub(super) fn exp_minus_fraction(numerator: u64, denominator: u64, source: &mut impl Draw) -> bool {
     let mut u = Uniform::new(source);
     !u.below_fraction(0, numerator, denominator, source) || !falling_run_is_even(&mut u, source)
 }
 
 /// True with probability exp(-1): the first number of the run is below 1 in any case.
-fn exp_minus_one(source: &mut impl Draw) -> bool {
+pub(super) fn exp_minus_one(source: &mut impl Draw) -> bool {
     let mut u = Uniform::new(source);
     !falling_run_is_even(&mut u, source)
 }

@@ -7,6 +7,7 @@
 //! A vector is drawn in chunks, each with a key of its own, asked of the operating system for this call: nothing is
 //! kept between calls, so a forked process repeats nothing, and threads never share a stream.
 
+mod choice;
 mod gaussian;
 mod laplace;
 mod uniform;
@@ -17,6 +18,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::parallel::Cancel;
+pub use choice::choose;
 pub use gaussian::RoundedGaussian;
 pub use laplace::DiscreteLaplace;
 

@@ -14,6 +14,7 @@
 //! 2^53, so the sum is exact in any order. Above [`NARROW_RECORDS`] the published score is summed in 128-bit integers.
 //! Cost: counting, plus about a nanosecond a cell. Oracle: [`naive`].
 
+pub mod apart;
 pub mod naive;
 #[cfg(test)]
 mod tests;

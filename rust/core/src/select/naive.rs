@@ -33,3 +33,18 @@ pub fn indif(table: &Table<'_>, pair: [usize; 2], reference: Reference<'_>) -> i
     }
     i64::try_from(sum).expect("a score that fits")
 }
+
+/// The distance of a clique's counts from a reference, in units.
+///
+/// # Panics
+/// If the sum does not fit an `i64`.
+#[must_use]
+pub fn distance(table: &Table<'_>, clique: &[usize], reference: &[f64]) -> i64 {
+    let mut sum = 0;
+    for (&count, expected) in naive::count(table, clique).iter().zip(reference) {
+        #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^53")]
+        let rounded = (expected * f64::from(UNITS)).round_ties_even() as i128;
+        sum += (i128::from(UNITS) * i128::from(count) - rounded).abs();
+    }
+    i64::try_from(sum).expect("a distance that fits")
+}

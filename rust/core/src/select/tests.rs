@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::count::{self, MEMORY_LIMIT};
 use crate::parallel;
+use crate::random::Random;
 use crate::table::{Codes, Column};
 
 #[derive(Debug, Clone)]
@@ -92,6 +93,37 @@ proptest! {
     }
 
     #[test]
+    fn distances_match_naive((owned, total) in problem(), threads in 1_usize..4, seed in any::<u64>()) {
+        let table = owned.table();
+        let sizes = table.cardinalities();
+        let attributes = sizes.len();
+        let mut cliques: Vec<Vec<usize>> = (0..attributes).map(|a| vec![a]).collect();
+        cliques.extend(all_pairs(attributes).iter().map(|pair| pair.to_vec()));
+        cliques.extend((2..attributes).map(|c| vec![c, 0, 1]));
+        cliques.push(vec![]);
+        let mut random = Random::new([seed]);
+        let references: Vec<Vec<f64>> = (cliques.iter())
+            .map(|clique| {
+                let cells: usize = clique.iter().map(|&a| sizes[a] as usize).product();
+                #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+                let most = total / cells as f64;
+                (0..cells).map(|_| most * random.unit()).collect()
+            })
+            .collect();
+        let references: Vec<&[f64]> = references.iter().map(Vec::as_slice).collect();
+        let expected: Vec<i64> =
+            cliques.iter().zip(&references).map(|(clique, reference)| naive::distance(&table, clique, reference)).collect();
+        let pool = parallel::pool(NonZero::new(threads).unwrap()).unwrap();
+        let found = pool.install(|| apart::distances(&table, &cliques, &references, MEMORY_LIMIT, &Cancel::default()));
+        prop_assert_eq!(found.unwrap(), expected.clone());
+        let counted: Vec<_> = cliques.iter().map(|clique| count::naive::count(&table, clique)).collect();
+        let tables: Vec<_> = counted.iter().map(Vec::as_slice).collect();
+        let records = table.records() as u64;
+        let found = apart::distances_of_counts(&tables, &references, records, &Cancel::default());
+        prop_assert_eq!(found.unwrap(), expected);
+    }
+
+    #[test]
     fn the_wide_sum_is_the_narrow_one(rows in 1_usize..9, columns in 1_usize..9, seed in any::<u64>(), size in 0_u32..20) {
         let counts: Vec<i64> = (0..rows * columns)
             .map(|i| (seed.rotate_left(u32::try_from(7 * i).unwrap()) % (1 << size)).cast_signed())
@@ -143,6 +175,21 @@ fn bad_references_are_refused() {
     assert!(refused(&[good[0], &[0.5, 0.5, 0.5]], 10.0));
     assert!(refused(&[good[0], &[-0.5, 0.5, 0.5]], 10.0));
     assert!(refused(&[good[0], &[f64::NAN, 0.5, 0.5]], 10.0));
+}
+
+#[test]
+fn references_that_are_none_are_refused() {
+    let owned = Owned::new(&[2, 3], 10, 0);
+    let refused = |references: &[&[f64]]| {
+        let found = apart::distances(&owned.table(), &[vec![0], vec![1]], references, MEMORY_LIMIT, &Cancel::default());
+        matches!(found, Err(Error::InvalidParameter(_)))
+    };
+    assert!(!refused(&[&[5.0, 5.0], &[0.0, 0.0, 0.0]]));
+    assert!(refused(&[&[5.0, 5.0]]));
+    assert!(refused(&[&[5.0, 5.0], &[0.0, 0.0]]));
+    assert!(refused(&[&[5.0, -5.0], &[0.0, 0.0, 0.0]]));
+    assert!(refused(&[&[5.0, f64::NAN], &[0.0, 0.0, 0.0]]));
+    assert!(refused(&[&[3e10, 3e10], &[0.0, 0.0, 0.0]]));
 }
 
 #[test]

@@ -1,0 +1,194 @@
+"""The rounds of AIM on a graphical model, as published: [A] Algorithms 2 to 4.
+
+1. 1-ways with the noise of the first round ([A] Algorithm 2), of all attributes: those that no clique of the workload
+   has would otherwise come out even.
+2. Round by round: choose a clique of the workload's closure by the exponential mechanism, with the score of [A]
+   equation 1; measure it; refit the model. Only cliques with which the junction tree stays below its share of
+   `max_size` are candidates, and of those only such that some data could make worth measuring: a noisy table that is
+   wrong by more than twice the number of records helps nobody.
+3. Where a measurement has hardly moved the model, rounds get four times the budget ([A] Algorithm 3). The last round
+   gets all that is left, so the budget is spent to the last digit.
+
+The whole is a sequence of exponential and Gaussian mechanisms whose parameters depend on earlier releases only. [A]
+accounts in zCDP; here the ledger's currency decides, and what a round may spend is split 1:9 between choice and table.
+Measurements are weighted by ``1 / sigma^2``, which is what maximum likelihood asks for, where [A] prints 1/sigma.
+
+What follows from the releases alone is recomputed when it is needed: `replay` gives the model before every round, for
+the bounds of [A] Theorem 4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from chicle import _core
+from chicle.domain import Clique, Domain
+from chicle.generate.pgm import Pgm, Zeros, jt_size
+from chicle.measure import Measurement, estimate_total, measure
+from chicle.privacy.budget import calibrate, calibrate_choice
+from chicle.privacy.ledger import Ledger
+from chicle.records import Countable
+from chicle.select.worst import choose_worst
+from chicle.workload import Workload
+
+__all__ = ["ModelRounds", "Round", "penalty"]
+
+_MEAN_ABS = math.sqrt(2 / math.pi)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round could spend, and on what: public.
+
+    Attributes
+    ----------
+    clique
+        What was chosen and measured.
+    epsilon, sigma
+        Of the choice and of the table.
+    """
+
+    clique: Clique
+    epsilon: float
+    sigma: float
+    part: float
+    """Which part of `max_size` the model could take."""
+
+
+@dataclass
+class ModelRounds:
+    """AIM's rounds over a graphical model.
+
+    Attributes
+    ----------
+    domain, workload
+        The attributes, and what matters.
+    max_size
+        Bytes of the junction tree at the end, at most.
+    steps, tolerance
+        Of refitting the model in a round: `Pgm.fit`.
+    zeros
+        Structural zeros.
+    """
+
+    domain: Domain
+    workload: Workload
+    max_size: int
+    steps: int
+    tolerance: float
+    zeros: Zeros = field(default_factory=dict)
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        singles: dict[Clique, None] = dict.fromkeys((name,) for name in self.domain)
+        closure = [clique for clique in self.workload.closure() if clique not in singles]
+        self._candidates = [*singles, *closure]
+        self._weights = dict(zip(self._candidates, map(self.workload.relevance, self._candidates), strict=True))
+        self._sizes = list(self.domain.values())
+
+    def run(
+        self,
+        records: Countable,
+        one_ways: Sequence[Measurement],
+        rho: float,
+        ledger: Ledger,
+        *,
+        first: float,
+        alpha: float,
+    ) -> tuple[list[Measurement], list[Round]]:
+        """Spend rho on rounds, the first for `first`; return the tables and what each round was.
+
+        Parameters
+        ----------
+        records
+            The private records.
+        one_ways
+            Released 1-ways.
+        rho
+            What all rounds may spend together.
+        ledger
+            What pays.
+        first
+            The rho of the first round.
+        alpha
+            Which part of a round's budget its table gets.
+        """
+        k, how = records.max_records_per_person, ledger.budget.accounting
+        whole, begun = rho, ledger.spent
+        measured, rounds = list(one_ways), list[Round]()
+        model = self._model(measured, None)
+        share, last = first, False
+        while not last:
+            left = rho - (ledger.spent - begun)
+            if last := left <= 2 * share:
+                share = left
+            sigma = calibrate(alpha * share, l2_sensitivity=k)
+            epsilon = calibrate_choice((1 - alpha) * share, accounting=how)
+            part = 1.0 if last else min(1.0, (ledger.spent + share) / (begun + whole))
+            candidates = self.candidates(measured, sigma, part)
+            chosen = choose_worst(
+                records,
+                candidates,
+                model.marginals,
+                ledger,
+                epsilon=epsilon,
+                weights=[self._weights[clique] for clique in candidates],
+                penalties=[penalty(clique, sigma, self.domain) for clique in candidates],
+                threads=self.threads,
+            )
+            clique = candidates[chosen]
+            measured += measure(records, [clique], sigma, ledger, threads=self.threads)
+            rounds.append(Round(clique, epsilon, sigma, part))
+            if last:
+                break
+            before = model.marginal(clique)
+            model = self._model(measured, model)
+            moved = float(np.abs(model.marginal(clique) - before).sum())
+            if moved <= penalty(clique, sigma, self.domain):
+                share *= 4
+        return measured[len(one_ways) :], rounds
+
+    def candidates(self, measured: Sequence[Measurement], sigma: float, part: float) -> list[Clique]:
+        """Return what may be chosen after some measurements: [A] line 13, and worth measuring on some data."""
+        most = 2 * max(estimate_total(measured), 1)
+        worth = [clique for clique in self._candidates if penalty(clique, sigma, self.domain) <= most]
+        held = {one.clique for one in measured} | set(self.zeros)
+        inside = [frozenset(clique) for clique in held]
+        places = [[self.domain.position(name) for name in clique] for clique in (*held,)]
+        wanted = [[self.domain.position(name) for name in clique] for clique in worth]
+        cells = _core.model_cells(self._sizes, places, wanted)
+        limit = part * self.max_size / 8
+        fitting = [
+            clique
+            for clique, size in zip(worth, cells, strict=True)
+            if size <= limit or any(frozenset(clique) <= other for other in inside)
+        ]
+        # Where nothing is worth it, the smallest table does the least harm.
+        return fitting or [min(self._candidates, key=self.domain.cells)]
+
+    def replay(self, measured: Sequence[Measurement], one_ways: int) -> Iterator[Pgm]:
+        """Give the model before each round again, from the measurements of a release."""
+        model = self._model(measured[:one_ways], None)
+        yield model
+        for end in range(one_ways + 1, len(measured)):
+            model = self._model(measured[:end], model)
+            yield model
+
+    def _model(self, measured: Sequence[Measurement], start: Pgm | None) -> Pgm:
+        model = Pgm(measured, self.domain, zeros=self.zeros, start=start, threads=self.threads)
+        return model.fit(self.steps, tolerance=self.tolerance)
+
+
+def penalty(clique: Clique, sigma: float, domain: Domain) -> float:
+    """Return the L1 error that noise alone gives to a table ([A] equation 1)."""
+    return _MEAN_ABS * sigma * domain.cells(clique)
+
+
+def zeros_that_fit(zeros: Zeros, domain: Domain, max_size: int) -> Mapping[Clique, Any]:
+    """Return structural zeros that leave room for anything else: those whose junction tree takes half of it at most."""
+    return dict(zeros) if jt_size(zeros, domain) <= max_size / 2 else {}

@@ -1,0 +1,202 @@
+"""Distances from public tables and choices by them: sensitivity and odds by enumerating neighbours."""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpmath import mp
+from scipy import stats
+
+import chicle
+from chicle import Budget, BudgetExceeded, Clique, InfeasibleError, Ledger, ParameterError, PrivacyError, Records
+from chicle.marginals import score_cliques
+from chicle.privacy import ExponentialEvent, GaussianEvent, TestNoise, accounting, calibrate_choice, exponential
+from chicle.privacy.noise import MAX_SCALE
+from chicle.records import Recoded
+from chicle.select import choose_worst, distances
+from chicle.select.indif import INDIF_UNITS
+from chicle.select.worst import WEIGHTS, whole_weights
+from tests.privacy.test_indif import Rows, neighbours, table_of
+from tests.privacy.test_noise import SIGNIFICANCE
+from tests.strategies import naive_count, records
+
+Floats = npt.NDArray[np.float64]
+DOMAIN = {"a": 2, "b": 2, "c": 3}
+CLIQUES: list[Clique] = [("a",), ("c", "a"), ("a", "b", "c")]
+
+
+def expected(cliques: Sequence[Clique], seed: int = 0) -> list[Floats]:
+    """Any tables will do: whatever the model, the sensitivity is the same."""
+    return [
+        np.random.default_rng([seed, *map(ord, "".join(clique))]).exponential(
+            size=tuple(DOMAIN[name] for name in clique)
+        )
+        for clique in cliques
+    ]
+
+
+def all_tables(most: int) -> list[Rows]:
+    from itertools import combinations_with_replacement, product
+
+    cells = list(product(*(range(size) for size in DOMAIN.values())))
+    return [rows for size in range(most + 1) for rows in combinations_with_replacement(cells, size)]
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_person_moves_a_distance_by_exactly_k(k: int, seed: int) -> None:
+    scores = {rows: score_cliques(table_of(rows, DOMAIN), CLIQUES, expected(CLIQUES, seed)) for rows in all_tables(3)}
+    moves = [np.abs(scores[x] - scores[y]) for x, y in neighbours(scores, k)]
+    assert np.max(moves, axis=0).tolist() == [k * INDIF_UNITS] * len(CLIQUES)
+    ledger = Ledger(Budget(rho=1))
+    distances(table_of(((0, 0, 0),), DOMAIN, k), CLIQUES, expected, ledger, rho=0.5)
+    (event,) = ledger.events
+    assert isinstance(event, GaussianEvent)
+    most = max(float(np.linalg.norm(move)) for move in moves)
+    assert most <= event.l2_sensitivity == pytest.approx(most, rel=1e-4)
+    assert 0.5 * (1 - 1e-9) <= ledger.spent <= 0.5
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_odds_of_a_choice_stay_within_its_epsilon(k: int) -> None:
+    """The exact probabilities, for every pair of neighbours: and log ratios lie in an interval of length epsilon."""
+    epsilon, weights, penalties = 0.8, [3.0, 2.0, 1.0], [0.5, 1.0, 2.0]
+    whole = whole_weights(weights)
+    cost = (np.array(penalties) * INDIF_UNITS).astype(np.int64)
+    scale = 2 * int(whole.max()) * k * INDIF_UNITS / epsilon
+    chances = {}
+    for rows in all_tables(3):
+        scores = whole * (score_cliques(table_of(rows, DOMAIN), CLIQUES, expected(CLIQUES)) - cost)
+        odds = np.exp((scores - scores.max()) / scale)
+        chances[rows] = odds / odds.sum()
+    widest = 0.0
+    for x, y in neighbours(chances, k):
+        ratios = np.log(chances[x] / chances[y])
+        widest = max(widest, float(ratios.max() - ratios.min()))
+    assert epsilon / 4 < widest <= epsilon * (1 + 1e-9)
+
+
+class Spy(TestNoise):
+    """Keeps what a choice is drawn from."""
+
+    def choose(self, gaps: npt.NDArray[np.uint64], scale: float) -> int:
+        self.seen = gaps, scale
+        return super().choose(gaps, scale)
+
+
+def test_a_choice_is_drawn_from_the_scores_that_the_paper_gives() -> None:
+    table = table_of(((0, 0, 0), (1, 1, 2), (1, 1, 2)), DOMAIN, 3)
+    noise = Spy(1)
+    ledger = Ledger(Budget(rho=1), noise=noise)
+    weights, penalties = [2.0, 4.0, 1.0], [0.25, 1.0, 3.5]
+    choose_worst(table, CLIQUES, expected, ledger, epsilon=0.5, weights=weights, penalties=penalties)
+    off = [
+        float(np.abs(counts - np.rint(INDIF_UNITS * model) / INDIF_UNITS).sum())
+        for counts, model in zip(chicle.count(table, CLIQUES), expected(CLIQUES), strict=True)
+    ]
+    scores = np.array([w * WEIGHTS / 4 * (d - p) for w, d, p in zip(weights, off, penalties, strict=True)])
+    gaps, scale = noise.seen
+    np.testing.assert_allclose(gaps / INDIF_UNITS, scores.max() - scores, atol=1e-3)
+    assert scale / INDIF_UNITS == pytest.approx(2 * 3 * WEIGHTS / 0.5)
+    (event,) = ledger.events
+    assert event == ExponentialEvent(purpose="choice of a marginal", epsilon=0.5, values=3)
+
+
+def test_a_choice_follows_its_probabilities() -> None:
+    scores, draws = [10, 7, 0, 9], 20_000
+    ledger = Ledger(Budget(rho=1e9), noise=TestNoise(3))
+    found = [exponential(scores, sensitivity=2, epsilon=1.0, ledger=ledger) for _ in range(draws)]
+    odds = np.exp(np.array(scores) / 4)
+    assert stats.chisquare(np.bincount(found), draws * odds / odds.sum()).pvalue > SIGNIFICANCE
+
+
+@pytest.mark.parametrize("sensitivity", [1, 3, 2**40 + 1, 2**60])
+def test_scores_lose_digits_where_the_scale_is_too_large(sensitivity: int) -> None:
+    noise = Spy(0)
+    ledger = Ledger(Budget(rho=1), noise=noise)
+    exponential([2**61, 0, -(2**61)], sensitivity=sensitivity, epsilon=1e-4, ledger=ledger)
+    gaps, scale = noise.seen
+    assert scale <= MAX_SCALE
+    assert gaps[1] / scale <= 2**61 * 1e-4 / (2 * sensitivity) * (1 + 1e-9), "no more certain than it should be"
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.01, 0.3, 1.0, 4.0, 20.0])
+def test_no_interval_of_log_ratios_is_worse_than_the_symmetric_one(epsilon: float) -> None:
+    """`choice_mu` against the largest mu over all intervals, in high precision."""
+    with mp.workdps(40):
+        quantile = lambda p: -mp.sqrt(2) * mp.erfinv(1 - 2 * p)  # noqa: E731
+        largest = mp.mpf(0)
+        for part in np.linspace(0.01, 0.99, 99):
+            t = mp.mpf(float(part)) * epsilon
+            q = (1 - mp.exp(t - epsilon)) / (mp.exp(t) - mp.exp(t - epsilon))
+            largest = max(largest, quantile(mp.exp(t) * q) - quantile(q))
+        middle = 2 * quantile(1 / (1 + mp.exp(-mp.mpf(epsilon) / 2)))
+        assert largest <= middle * (1 + mp.mpf(10) ** -25)
+        found = accounting.choice_mu(epsilon=epsilon)
+        assert middle <= found <= middle * (1 + mp.mpf(10) ** -8)
+    assert accounting.choice_epsilon(mu=found) == pytest.approx(epsilon, rel=1e-8)
+
+
+@pytest.mark.parametrize("how", ["gdp", "zcdp", "zcdp-basic"])
+@given(rho=st.floats(1e-12, 50))
+def test_a_calibrated_choice_costs_no_more_than_it_may(how: Any, rho: float) -> None:
+    epsilon = calibrate_choice(rho, accounting=how)
+    cost = ExponentialEvent(purpose="choice", epsilon=epsilon, values=2).rho(how)
+    assert rho * (1 - 1e-9) <= cost <= rho
+
+
+@given(records(), st.integers(0, 5))
+def test_distances_are_those_of_the_counts(table: Records, seed: int) -> None:
+    names = list(table.domain)
+    cliques: list[Clique] = [(), *((name,) for name in names), *combinations(reversed(names), 2)]
+    cliques = [clique for clique in cliques if table.domain.cells(clique) < 10_000]
+    rng = np.random.default_rng(seed)
+    references = [rng.integers(0, 5, table.domain.shape(clique)) / 4 for clique in cliques]
+    off = [
+        round(float(np.abs(naive_count(table, clique) - reference).sum()) * INDIF_UNITS)
+        for clique, reference in zip(cliques, references, strict=True)
+    ]
+    assert score_cliques(table, cliques, references).tolist() == off
+    # And where rows are read in passes.
+    streamed = Recoded(table, {name: (name, None) for name in names}, table.domain)
+    assert score_cliques(streamed, cliques, references).tolist() == off
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_threads_change_nothing(threads: int) -> None:
+    census = chicle.datasets.census(5_000, d=7)
+    triples = [triple for triple in combinations(census.domain, 3) if census.domain.cells(triple) < 50_000]
+    even = [np.full(census.domain.shape(t), 5_000 / census.domain.cells(t)) for t in triples]
+    one = score_cliques(census, triples, even, 1)
+    np.testing.assert_array_equal(score_cliques(census, triples, even, threads), one)
+
+
+def test_bad_input_costs_nothing() -> None:
+    table = table_of(((0, 0, 0),), DOMAIN)
+    ledger = Ledger(Budget(rho=0.01))
+    given: dict[str, Any] = {"epsilon": 0.1, "weights": [1.0] * 3, "penalties": [0.0] * 3}
+    with pytest.raises(ParameterError, match="at least one clique"):
+        choose_worst(table, [], expected, ledger, **{**given, "weights": [], "penalties": []})
+    with pytest.raises(ParameterError, match="a weight and a penalty"):
+        choose_worst(table, CLIQUES, expected, ledger, **{**given, "weights": [1.0]})
+    with pytest.raises(ParameterError, match="not negative"):
+        choose_worst(table, CLIQUES, lambda cliques: [-t for t in expected(cliques)], ledger, **given)
+    with pytest.raises(ParameterError, match="for each of its cells"):
+        distances(table, CLIQUES, lambda cliques: expected(cliques)[:1], ledger, rho=0.001)
+    with pytest.raises(BudgetExceeded):
+        choose_worst(table, CLIQUES, expected, ledger, **{**given, "epsilon": 9.0})
+    with pytest.raises(InfeasibleError):
+        distances(table, CLIQUES, expected, ledger, rho=0.001, memory_limit=8)
+    with pytest.raises(PrivacyError, match="at least 1"):
+        exponential([1, 2], sensitivity=0, epsilon=0.1, ledger=ledger)
+    with pytest.raises(PrivacyError, match="at least one candidate"):
+        exponential(np.empty(0, dtype=int), sensitivity=1, epsilon=0.1, ledger=ledger)
+    assert not ledger.events
+    assert distances(table, [], expected, ledger, rho=0.001).cliques == ()
+    assert math.isclose(ledger.spent, 0)
