@@ -23,7 +23,7 @@ from chicle.evaluate import Evaluation, evaluate
 from chicle.generate import Descent, Gum, Pgm, descend, gum, independent, jt_size, mcf, pgm
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
-from chicle.mechanisms import MST, Independent, Prism, PrismOptions, PrivSyn
+from chicle.mechanisms import AIM, MST, Independent, Prism, PrismOptions, PrivSyn
 from chicle.privacy import Budget, Ledger
 from chicle.records import Records
 from chicle.release import Release, load
@@ -34,6 +34,7 @@ from chicle.synthesize import synthesize
 from chicle.workload import Workload
 
 __all__ = [
+    "AIM",
     "MST",
     "ArtefactError",
     "Budget",

@@ -14,7 +14,9 @@ What is claimed, and what is not:
   for 1 - (1 - c)/K.
 - In buckets (merged values, coarser levels) the bound is on the counts of buckets, at the finest resolution that was
   measured. How a bucket is spread over its values was not measured, and nothing is claimed about it.
-- Nothing is claimed of a clique that no measurement supports: its numbers are NaN.
+- Of a clique that no measurement supports something is known only where the mechanism's choice of what to measure
+  tells it (AIM, [A] Theorem 4 and Corollary 2): how far its counts may be from a table that is known. Otherwise nothing
+  is claimed, and its numbers are NaN.
 - What is measured, and with how much noise, may depend on earlier noise. As in [A] sigmas are taken as given; that the
   bounds cover all the same is tested by simulation, for every mechanism.
 
@@ -24,7 +26,7 @@ Cost: O(cells) for each measurement that supports a clique, and one count of the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from statistics import NormalDist
@@ -40,7 +42,7 @@ from chicle.marginals import count
 from chicle.measure import Measurement, estimate_total, in_buckets
 from chicle.records import Records
 
-__all__ = ["ErrorBound", "count_in_buckets", "error_bounds", "noise_quantile"]
+__all__ = ["Distance", "ErrorBound", "count_in_buckets", "error_bounds", "noise_quantile"]
 
 Floats = npt.NDArray[np.float64]
 Map = npt.NDArray[np.uint32]
@@ -52,6 +54,33 @@ _FOR_THE_TOTAL = 0.2
 """The part of the risk that is taken with the number of records."""
 
 _CELLS_AT_ONCE = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """What is known of a clique that nobody measured: how far its counts are, at most, from a table that is public.
+
+    Attributes
+    ----------
+    clique
+        The attributes.
+    expected
+        The table, in the order of the clique.
+    limit
+        What the L1 distance in records exceeds with at most a given probability.
+    coarsening
+        The buckets in which attributes are seen.
+    """
+
+    clique: Clique
+    expected: Floats
+    limit: Callable[[float], float]
+    coarsening: Mapping[str, Map] = field(default_factory=dict)
+
+    def in_order_of(self, clique: Clique) -> Distance:
+        """Return the same with the attributes in another order."""
+        axes = [self.clique.index(name) for name in clique]
+        return replace(self, clique=clique, expected=np.transpose(self.expected, axes))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,9 +96,10 @@ class ErrorBound:
     supports
         How many measurements tell of the clique.
     estimate
-        The estimated counts, in the order of the clique; None where there is no support.
+        The estimated counts, in the order of the clique: of a clique without support what the mechanism expected when
+        it chose what to measure, and None where that is not known.
     sigma
-        Standard deviation of each cell's noise, in the same shape.
+        Standard deviation of each cell's noise, in the same shape; None without support.
     coarsening
         The buckets in which attributes are seen: bounds are on the counts of buckets.
     estimate_error
@@ -92,12 +122,17 @@ class ErrorBound:
 
     @property
     def supported(self) -> bool:
-        """Whether anything can be told."""
+        """Whether a measurement tells of it."""
         return self.supports > 0
+
+    @property
+    def known(self) -> bool:
+        """Whether anything can be told."""
+        return self.estimate is not None
 
     def __repr__(self) -> str:
         of = " x ".join(self.clique) or "total"
-        if not self.supported:
+        if not self.known:
             return f"{of}: no measurement tells of it, so nothing is claimed"
         buckets = ", in buckets" if self.coarsening else ""
         table = "" if math.isnan(self.distance) else f"; table: distance at most {self.distance:.4f}"
@@ -112,6 +147,7 @@ def error_bounds(
     confidence: float = 0.95,
     *,
     synthetic: Records | None = None,
+    chosen: Callable[[Sequence[Clique]], Sequence[Distance | None]] | None = None,
     threads: int | None = None,
 ) -> list[ErrorBound]:
     """Return confidence bounds on the errors of marginals, from measurements alone.
@@ -128,6 +164,8 @@ def error_bounds(
         With what probability each bound is to hold.
     synthetic
         A table made from the measurements, or any other, to be bounded too.
+    chosen
+        Tells what is known of cliques that no measurement supports.
     threads
         How many threads to use; all there are, if ``None``.
 
@@ -150,6 +188,10 @@ def error_bounds(
     for clique in named:
         places = set.intersection(*(holding[name] for name in clique)) if clique else range(len(targets))
         bounds.append(_bound_estimate(clique, [targets[i] for i in sorted(places)], confidence, risk))
+    alone = [i for i, bound in enumerate(bounds) if not bound.supported]
+    if chosen is not None and alone:
+        for i, known in zip(alone, chosen([named[i] for i in alone]), strict=True):
+            bounds[i] = bounds[i] if known is None else _bound_known(bounds[i], known, risk)
     if synthetic is None:
         return bounds
     if synthetic.domain != domain:
@@ -159,9 +201,8 @@ def error_bounds(
     total = estimate_total(measurements)
     precision = math.fsum(1 / (target.values.size * _variance(target)) for target in targets)
     off = noise_quantile(np.array([precision**-0.5]), (1 - confidence) * _FOR_THE_TOTAL)
-    supported = [(bound.clique, bound.coarsening) for bound in bounds if bound.supported]
-    tables = count_in_buckets(synthetic, supported, threads)
-    return [_bound_table(bound, next(tables), total, off) if bound.supported else bound for bound in bounds]
+    tables = count_in_buckets(synthetic, [(bound.clique, bound.coarsening) for bound in bounds if bound.known], threads)
+    return [_bound_table(bound, next(tables), total, off) if bound.known else bound for bound in bounds]
 
 
 def noise_quantile(sigmas: Floats, risk: float) -> float:
@@ -206,6 +247,11 @@ def _bound_estimate(clique: Clique, targets: Sequence[Target], confidence: float
         coarsening={name: codes for name, codes in zip(clique, finest.maps, strict=True) if codes is not None},
         estimate_error=noise_quantile(sigma, risk),
     )
+
+
+def _bound_known(bound: ErrorBound, known: Distance, risk: float) -> ErrorBound:
+    """Add what is known without support ([A] Theorem 4)."""
+    return replace(bound, estimate=known.expected, coarsening=known.coarsening, estimate_error=known.limit(risk))
 
 
 def _bound_table(bound: ErrorBound, table: npt.NDArray[np.int64], total: int, off: float) -> ErrorBound:

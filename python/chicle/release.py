@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from chicle._checks import integer
 from chicle.artefact import ELSEWHERE, Contents, read_artefact, write_artefact
-from chicle.bounds import ErrorBound, error_bounds
+from chicle.bounds import Distance, ErrorBound, error_bounds
+from chicle.domain import Clique
 from chicle.errors import ArtefactError, ChicleError, DomainError, PrivacyError, SchemaError
 from chicle.exchange import as_measurements, tidy_table
 from chicle.measure import Measurement, estimate_total
@@ -43,6 +44,11 @@ class Generator(ABC):
     @abstractmethod
     def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
         """Make `n` records; the seed fixes them, whatever the number of threads."""
+
+    def distances(self, cliques: Sequence[Clique], *, threads: int | None = None) -> list[Distance | None]:
+        """Return what is known of cliques that no measurement holds, by how measurements were chosen; else None."""
+        del threads
+        return [None] * len(cliques)
 
 
 Rebuild: TypeAlias = Callable[[Schema, Sequence[Measurement], Mapping[str, Any]], Generator]
@@ -295,7 +301,8 @@ class Release:
     ) -> list[ErrorBound]:
         """Return how far marginals may be off at most, told by the release alone: free, and safe to publish.
 
-        `chicle.bounds` says what is claimed and what is not: nothing of cliques that no measurement holds.
+        `chicle.bounds` says what is claimed and what is not. Of cliques that no measurement holds something is known
+        where the mechanism was AIM, and columns are neither coarse, nor combined, nor under constraints.
 
         Parameters
         ----------
@@ -317,8 +324,15 @@ class Release:
         (True, True)
         """
         records = None if synthetic is None else self.schema.of_synthetic().encode(synthetic)
+        plain = not self.schema.recoding.changes and not self.schema.joint.constraints
         return error_bounds(
-            self.of_columns, self.schema.domain, cliques, confidence, synthetic=records, threads=threads
+            self.of_columns,
+            self.schema.domain,
+            cliques,
+            confidence,
+            synthetic=records,
+            chosen=partial(self._generator.distances, threads=threads) if plain else None,
+            threads=threads,
         )
 
     def save(self, path: str | Path) -> None:

@@ -151,6 +151,23 @@ class Workload(Mapping[Clique, float]):
                 found.update(dict.fromkeys(combinations(clique, size)))
         return list(found)
 
+    def coverage(self) -> dict[Clique, float]:
+        """Return for each clique of the closure the weight of all cliques that hold it.
+
+        Examples
+        --------
+        >>> workload = Workload({("age", "income"): 2.0, ("age", "sex"): 1.0})
+        >>> workload.coverage()[("age",)], workload.coverage()[("age", "sex")]
+        (3.0, 1.0)
+        """
+        found = dict.fromkeys(self.closure(), 0.0)
+        for clique, weight in self.items():
+            if weight > 0:
+                for size in range(1, len(clique) + 1):
+                    for part in combinations(clique, size):
+                        found[part] += weight
+        return found
+
     def relevance(self, clique: Iterable[str]) -> float:
         """Return how much a clique matters, the w_r of [A]: the weights of all cliques by what they share with it."""
         return math.fsum(self._of_attribute.get(name, 0.0) for name in clique)
@@ -191,6 +208,31 @@ class Workload(Mapping[Clique, float]):
             twice = next(clique for clique in cliques if cliques.count(clique) > 1)
             raise ParameterError(f"clique {twice!r} is in the workload twice; give it the sum of its weights")
         return cls({clique: weight for clique, (_, weight) in zip(cliques, weights, strict=True)})
+
+    def told(self, domain: Domain) -> Any:  # noqa: ANN401 - plain data
+        """Return the workload as plain data, for `from_told`: in short where it is all cliques of k attributes."""
+        (size, *others), weights = {len(clique) for clique in self}, set(self.values())
+        if not others and len(weights) == 1 and len(self) == math.comb(len(domain), size):
+            return {"all_kway": size}
+        return [[[domain.position(name) for name in clique], weight] for clique, weight in self.items()]
+
+    @classmethod
+    def from_told(cls, told: Any, domain: Domain) -> Workload:  # noqa: ANN401 - plain data
+        """Return what `told` told, but for the scale of equal weights.
+
+        Examples
+        --------
+        >>> domain = Domain({"a": 2, "b": 2, "c": 2})
+        >>> workload = Workload({("a", "c"): 2.0, ("b",): 1.0})
+        >>> dict(Workload.from_told(workload.told(domain), domain)) == dict(workload)
+        True
+        >>> Workload.all_kway(domain, 2).told(domain)
+        {'all_kway': 2}
+        """
+        if isinstance(told, Mapping):
+            return cls.all_kway(domain, told["all_kway"])
+        names = list(domain)
+        return cls({tuple(names[i] for i in places): weight for places, weight in told})
 
     @classmethod
     def load(cls, path: str | Path) -> Workload:

@@ -126,11 +126,14 @@ def test_scores_lose_digits_where_the_scale_is_too_large(sensitivity: int) -> No
     assert gaps[1] / scale <= 2**61 * 1e-4 / (2 * sensitivity) * (1 + 1e-9), "no more certain than it should be"
 
 
+def quantile(p: Any) -> Any:
+    return -mp.sqrt(2) * mp.erfinv(1 - 2 * p)
+
+
 @pytest.mark.parametrize("epsilon", [1e-4, 0.01, 0.3, 1.0, 4.0, 20.0])
 def test_no_interval_of_log_ratios_is_worse_than_the_symmetric_one(epsilon: float) -> None:
     """`choice_mu` against the largest mu over all intervals, in high precision."""
     with mp.workdps(40):
-        quantile = lambda p: -mp.sqrt(2) * mp.erfinv(1 - 2 * p)  # noqa: E731
         largest = mp.mpf(0)
         for part in np.linspace(0.01, 0.99, 99):
             t = mp.mpf(float(part)) * epsilon

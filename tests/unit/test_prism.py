@@ -11,7 +11,7 @@ import chicle
 from chicle import Budget, Domain, Ledger, Measurement, ParameterError, Prism, PrismOptions, Records, Schema
 from chicle.compress import over_original
 from chicle.measure import check_coarsening
-from chicle.mechanisms.prism import _mean
+from chicle.mechanisms.denoised import _mean
 from chicle.privacy import GaussianEvent, TestNoise
 from chicle.select.expected_error import MAX_CELLS
 from chicle.select.sets import _MAX_CELLS, _SMALL

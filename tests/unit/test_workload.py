@@ -78,7 +78,7 @@ def test_cliques_are_put_in_domain_order() -> None:
         lambda: Workload({("a",): 0.0}),
         lambda: Workload({("a",): -1.0}),
         lambda: Workload({("a",): math.nan}),
-        lambda: Workload({("a",): "2"}),  # type: ignore[dict-item]
+        lambda: Workload({("a",): "2"}),
         lambda: Workload("ab"),
         lambda: Workload(["ab"]),
         lambda: Workload([()]),

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from chicle.errors import ParameterError
-from chicle.mechanisms import BY_NAME, PrivSyn
+from chicle.mechanisms import AIM, BY_NAME, PrivSyn
 from chicle.mechanisms.base import Mechanism
 from chicle.records import Records
 from chicle.schema import Schema
@@ -49,6 +49,7 @@ _OURS: Mapping[str, tuple[Callable[..., Mechanism], Mapping[str, Any]]] = {
     **{name: (made, {}) for name, made in BY_NAME.items()},
     "privsyn-descent": (PrivSyn, {"generator": "descent"}),
     "privsyn-pgm": (PrivSyn, {"generator": "pgm"}),
+    "aim-pgm": (AIM, {"generator": "pgm"}),
 }
 
 

@@ -1,13 +1,14 @@
 """One file for each mechanism: how selection, measuring and generation are put together, and nothing else."""
 
 from chicle.mechanisms import elsewhere
+from chicle.mechanisms.aim import AIM
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.independent import Independent
 from chicle.mechanisms.mst import MST
 from chicle.mechanisms.prism import Prism, PrismOptions
 from chicle.mechanisms.privsyn import PrivSyn
 
-__all__ = ["MST", "Independent", "Prism", "PrismOptions", "PrivSyn", "elsewhere"]
+__all__ = ["AIM", "MST", "Independent", "Prism", "PrismOptions", "PrivSyn", "elsewhere"]
 
 BY_NAME: dict[str, type[Mechanism]] = {
     name.lower(): made for name in __all__ if isinstance(made := globals()[name], type) and issubclass(made, Mechanism)

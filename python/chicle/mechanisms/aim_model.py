@@ -20,15 +20,14 @@ the bounds of [A] Theorem 4.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from chicle import _core
 from chicle.domain import Clique, Domain
-from chicle.generate.pgm import Pgm, Zeros, jt_size
+from chicle.generate.pgm import Pgm, Zeros
 from chicle.measure import Measurement, estimate_total, measure
 from chicle.privacy.budget import calibrate, calibrate_choice
 from chicle.privacy.ledger import Ledger
@@ -39,6 +38,7 @@ from chicle.workload import Workload
 __all__ = ["ModelRounds", "Round", "penalty"]
 
 _MEAN_ABS = math.sqrt(2 / math.pi)
+_TOLERANCE = 1e-3  # of a round's fit: the next goes on from there
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,14 @@ class Round:
         What was chosen and measured.
     epsilon, sigma
         Of the choice and of the table.
+    part
+        Which part of `max_size` the model could take.
     """
 
     clique: Clique
     epsilon: float
     sigma: float
     part: float
-    """Which part of `max_size` the model could take."""
 
 
 @dataclass
@@ -70,8 +71,8 @@ class ModelRounds:
         The attributes, and what matters.
     max_size
         Bytes of the junction tree at the end, at most.
-    steps, tolerance
-        Of refitting the model in a round: `Pgm.fit`.
+    iterations
+        Most steps of refitting the model in a round.
     zeros
         Structural zeros.
     """
@@ -79,8 +80,7 @@ class ModelRounds:
     domain: Domain
     workload: Workload
     max_size: int
-    steps: int
-    tolerance: float
+    iterations: int
     zeros: Zeros = field(default_factory=dict)
     threads: int | None = None
 
@@ -153,6 +153,10 @@ class ModelRounds:
                 share *= 4
         return measured[len(one_ways) :], rounds
 
+    def weight(self, clique: Clique) -> float:
+        """Return how much a candidate matters."""
+        return self._weights[clique]
+
     def candidates(self, measured: Sequence[Measurement], sigma: float, part: float) -> list[Clique]:
         """Return what may be chosen after some measurements: [A] line 13, and worth measuring on some data."""
         most = 2 * max(estimate_total(measured), 1)
@@ -181,14 +185,9 @@ class ModelRounds:
 
     def _model(self, measured: Sequence[Measurement], start: Pgm | None) -> Pgm:
         model = Pgm(measured, self.domain, zeros=self.zeros, start=start, threads=self.threads)
-        return model.fit(self.steps, tolerance=self.tolerance)
+        return model.fit(self.iterations, tolerance=_TOLERANCE)
 
 
 def penalty(clique: Clique, sigma: float, domain: Domain) -> float:
     """Return the L1 error that noise alone gives to a table ([A] equation 1)."""
     return _MEAN_ABS * sigma * domain.cells(clique)
-
-
-def zeros_that_fit(zeros: Zeros, domain: Domain, max_size: int) -> Mapping[Clique, Any]:
-    """Return structural zeros that leave room for anything else: those whose junction tree takes half of it at most."""
-    return dict(zeros) if jt_size(zeros, domain) <= max_size / 2 else {}

@@ -125,8 +125,9 @@ def _worst_card(facts: Facts, evaluation: Evaluation) -> Markup:
 def _bounds_card(facts: Facts) -> Markup:
     sure = f"{facts.sure} sure"
     singles = [bound.distance for clique, bound in facts.bounds.items() if len(clique) == 1 and bound.supported]
-    pairs = [bound.distance for clique, bound in facts.bounds.items() if len(clique) == 2]
-    known = [distance for distance in pairs if not math.isnan(distance)]
+    pairs = [bound for clique, bound in facts.bounds.items() if len(clique) == 2]
+    known = [bound.distance for bound in pairs if bound.supported]
+    chosen = [bound.distance for bound in pairs if bound.known and not bound.supported]
     if not singles:
         return _card("What is certain", "nothing by itself", "all columns were combined with others", "wide")
     said = f"of the truth, half of them within {np.median(singles):.4f} (total variation distance, 0 to 1; each {sure})"
@@ -137,6 +138,8 @@ def _bounds_card(facts: Facts) -> Markup:
         )
     elif pairs:
         said += ". No pair was measured"
+    if chosen:
+        said += f". How tables were chosen tells of {len(chosen):,} others: half of them within {np.median(chosen):.4f}"
     return _card("What is certain", f"attributes within {max(singles):.4f}", said, "wide")
 
 

@@ -74,7 +74,7 @@ def bounded_pairs(facts: Facts, release: Release) -> Markup | None:
     distances: dict[Clique, float] = {pair: bound.distance for pair, bound in pairs.items()}
     names = _shown(facts, distances)
     told: dict[Clique, str] = {pair: _said(bound) for pair, bound in pairs.items()}
-    head = f"At most so far from the truth, each {facts.sure} sure; a dot where no measurement tells of a pair"
+    head = f"At most so far from the truth, each {facts.sure} sure; a dot where nothing is known of a pair"
     parts: list[Piece] = [_notice(facts, names), _map(head, names, distances, told)]
     known = sorted((pair for pair in pairs if pairs[pair].supported), key=lambda pair: _misfit(pairs[pair]))[-_DRAWN:]
     if known:
@@ -232,8 +232,10 @@ def _misfit(bound: ErrorBound) -> float:
 
 
 def _said(bound: ErrorBound) -> str:
-    if not bound.supported:
+    if not bound.known:
         return "not measured: nothing is claimed"
+    if not bound.supported:
+        return f"not measured; bound {bound.distance:.4f} by how tables were chosen"
     return f"bound {bound.distance:.4f}{', in buckets' if bound.coarsening else ''}"
 
 

@@ -7,19 +7,22 @@ hold is made so afterwards, on what was released.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from chicle.columns import Column
+from chicle.domain import Clique
 from chicle.errors import SchemaError
 from chicle.measure import Measurement
 from chicle.records import Codes, Records, Rows, code_dtype
 from chicle.schema.constraints import Constraint, constraints_from
 from chicle.schema.recode import Recoding, combined_from
 from chicle.schema.repair import connected, repair
-from chicle.schema.zeros import without_zeros
+from chicle.schema.zeros import forbidden_cells, without_zeros
 from chicle.sources.frames import Form
 
 __all__ = ["Joint"]
@@ -124,6 +127,11 @@ class Joint:
     def without_zeros(self, measurements: Iterable[Measurement]) -> tuple[Measurement, ...]:
         """Return measurements of what mechanisms see, 0 in cells that constraints leave to no row."""
         return without_zeros(measurements, self.constraints, self.recoding)
+
+    @cached_property
+    def zeros(self) -> dict[Clique, npt.NDArray[np.bool_]]:
+        """Which cells of what mechanisms see no allowed row is in, for each clique that a constraint speaks of."""
+        return forbidden_cells(self.constraints, self.recoding)
 
     def over_columns(self, measurements: Iterable[Measurement]) -> list[Measurement]:
         """Return measurements of what mechanisms see as measurements over the columns, those that can be.

@@ -14,13 +14,14 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from chicle._checks import integer
 from chicle.columns import Coded, Column, Drop
 from chicle.columns.base import refuse
 from chicle.columns.declare import unknown
-from chicle.domain import Domain
+from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, SchemaError
 from chicle.records import Codes, Records
 from chicle.schema.check import Check, check_frame
@@ -208,7 +209,23 @@ class Schema:
         recoding = self._joint.recoding
         if not recoding.changes:
             return self
-        return Schema(dict(recoding.domain), recoding.ordinal, self._max_records_per_person)
+        made = Schema(dict(recoding.domain), recoding.ordinal, self._max_records_per_person)
+        made.zeros = self.zeros
+        return made
+
+    @cached_property
+    def zeros(self) -> dict[Clique, npt.NDArray[np.bool_]]:
+        """Structural zeros: for cliques that mechanisms see, which of their cells constraints leave to no row.
+
+        Examples
+        --------
+        >>> schema = Schema({"child": {"type": "boolean"}, "wed": {"type": "boolean"}},
+        ...     constraints=[{"forbid": {"child": True, "wed": True}}])
+        >>> schema.zeros
+        {('child', 'wed'): array([[False, False],
+               [False,  True]])}
+        """
+        return self._joint.zeros
 
     @property
     def joint(self) -> Joint:

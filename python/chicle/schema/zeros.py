@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from chicle.domain import Clique
 from chicle.measure import Measurement
 from chicle.schema.constraints import MOST_CELLS, Constraint
 from chicle.schema.recode import Recoding, any_over
 
-__all__ = ["without_zeros"]
+__all__ = ["forbidden_cells", "without_zeros"]
 
 
 def without_zeros(
@@ -43,6 +44,27 @@ def without_zeros(
                 values = np.where(_possible(one, measurement, recoding), values, 0)
         made.append(measurement if values is measurement.values else replace(measurement, values=values))
     return tuple(made)
+
+
+def forbidden_cells(constraints: Sequence[Constraint], recoding: Recoding) -> dict[Clique, npt.NDArray[np.bool_]]:
+    """Return for cliques that mechanisms see which of their cells no allowed row is in: structural zeros.
+
+    Parameters
+    ----------
+    constraints, recoding
+        As for `without_zeros`.
+    """
+    domain = recoding.domain
+    home = {column: name for name, columns in recoding.attributes.items() for column in columns}
+    found: dict[Clique, npt.NDArray[np.bool_]] = {}
+    for one in constraints:
+        clique = domain.clique({home[column] for column in one.columns})
+        if len(clique) < 2 or domain.cells(clique) > MOST_CELLS:
+            continue
+        empty = np.zeros(domain.shape(clique), dtype=np.bool_)
+        cells = ~_possible(one, Measurement(clique, empty.astype(np.int64), 1.0), recoding)
+        found[clique] = found.get(clique, empty) | cells
+    return {clique: cells for clique, cells in found.items() if cells.any() and not cells.all()}
 
 
 def _possible(constraint: Constraint, measurement: Measurement, recoding: Recoding) -> npt.NDArray[np.bool_]:

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from chicle.select.levels import Level
 
-__all__ = ["CAUTION", "MAX_CELLS", "Prospects", "expected_errors", "noise_error", "steady"]
+__all__ = ["CAUTION", "MAX_CELLS", "NoiseClasses", "Prospects", "expected_errors", "noise_error", "steady"]
 
 MAX_CELLS = 20_000
 """Tables with more cells are not considered."""
@@ -44,6 +44,7 @@ Floats = npt.NDArray[np.float64]
 _MEAN_ABS = math.sqrt(2 / math.pi)
 _PER_OCTAVE = 4
 _CLASSES = 40 * _PER_OCTAVE
+_COUNT_CLASSES = 37 * _PER_OCTAVE
 _SURVIVES = 0.7
 _EMPTY = 0.7
 _ORDINAL = (1.2, -0.7)
@@ -168,6 +169,33 @@ def steady(distances: Floats, sigma: float) -> Floats:
 def noise_error(counts: Floats, sigma: float) -> float:
     """Return the L1 error that noise adds to a table of these counts, nearly empty cells counting for little."""
     return float((_MEAN_ABS * sigma * counts / (counts + _EMPTY * sigma)).sum())
+
+
+class NoiseClasses:
+    """The error that noise would leave in tables of known counts, at each of several noises: cells by their octave.
+
+    Parameters
+    ----------
+    sigmas
+        Standard deviations of the noise.
+
+    Examples
+    --------
+    >>> counts = np.array([[900.0, 40.0], [0.0, 60.0]])
+    >>> NoiseClasses(np.array([5.0, 50.0])).errors(counts).round(0)
+    array([ 8., 58.])
+    """
+
+    def __init__(self, sigmas: Floats) -> None:
+        middle = 2.0 ** ((np.arange(_COUNT_CLASSES) + 0.5) / _PER_OCTAVE - 1)
+        self._errors = _SURVIVES * _MEAN_ABS * sigmas * middle[:, None] / (middle[:, None] + _EMPTY * sigmas)
+
+    def errors(self, counts: Floats) -> Floats:
+        """Return the error at each noise; cells without records add none."""
+        held = counts[counts > 0]
+        place = np.clip((_PER_OCTAVE * (np.log2(held) + 1)).astype(np.int64), 0, _COUNT_CLASSES - 1)
+        errors: Floats = np.bincount(place, minlength=_COUNT_CLASSES) @ self._errors
+        return errors
 
 
 def _hidden(level: Level, ordinal: bool) -> float:

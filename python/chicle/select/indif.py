@@ -50,7 +50,7 @@ from chicle.privacy.ledger import GaussianEvent, Ledger
 from chicle.privacy.mechanisms import release_gaussian
 from chicle.records import Countable
 
-__all__ = ["INDIF_UNITS", "Form", "Scores", "exact_indif", "indif", "vector_sensitivity"]
+__all__ = ["INDIF_UNITS", "Form", "Scores", "exact_indif", "expected_pair", "indif", "vector_sensitivity"]
 
 Form: TypeAlias = Literal["released", "published"]
 
@@ -182,6 +182,13 @@ def exact_indif(
     named = _check_pairs(records.domain, pairs)
     exact = score_pairs(records, named, None, threads, memory_limit=memory_limit)
     return Scores(tuple(named), exact / INDIF_UNITS, 0.0, private=False)
+
+
+def expected_pair(pair: Clique, one_ways: Sequence[Measurement], domain: Domain) -> npt.NDArray[np.float64]:
+    """Return what the released form of `indif` compares a pair with: the product of its released 1-ways."""
+    shares, total = _reference(one_ways, domain)
+    first, second = pair
+    return total * np.multiply.outer(shares[first], shares[second])
 
 
 def _reference(one_ways: Sequence[Measurement] | None, domain: Domain) -> tuple[Shares, float]:

@@ -8,12 +8,25 @@ Lagrangian relaxation of that problem is exact but for the last pair).
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
-from chicle.select.expected_error import Prospects
+__all__ = ["Errors", "choose", "find_price", "grid"]
 
-__all__ = ["choose", "find_price", "grid"]
+
+class Errors(Protocol):
+    """What tables would change: `chicle.select.expected_error.Prospects`, and whatever else has these two."""
+
+    @property
+    def unmeasured(self) -> npt.NDArray[np.float64]:
+        """Error of each clique if nothing is measured of it."""
+
+    @property
+    def best(self) -> npt.NDArray[np.float64]:
+        """Error of each clique at each noise."""
+
 
 _STEPS, _RATIO = 40, 1.25
 
@@ -27,16 +40,16 @@ def grid(budget: float) -> npt.NDArray[np.float64]:
     return noises
 
 
-def choose(prospects: Prospects, sigmas: npt.NDArray[np.float64], price: float) -> npt.NDArray[np.int64]:
-    """Return the position of each pair's noise in the grid, or -1 where it is better not measured."""
+def choose(prospects: Errors, sigmas: npt.NDArray[np.float64], price: float) -> npt.NDArray[np.int64]:
+    """Return the position of each clique's noise in the grid, or -1 where it is better not measured."""
     total = prospects.best + price / sigmas**2
     place = total.argmin(axis=1)
     worth = total[np.arange(len(total)), place] < prospects.unmeasured
     return np.where(worth, place, -1)
 
 
-def find_price(prospects: Prospects, sigmas: npt.NDArray[np.float64], budget: float) -> float:
-    """Return the lowest price at which the pairs together do not ask for more than the budget."""
+def find_price(prospects: Errors, sigmas: npt.NDArray[np.float64], budget: float) -> float:
+    """Return the lowest price at which the cliques together do not ask for more than the budget."""
     low, high = -12.0, 30.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,7 @@ def choose_sets(
     ordinal: Collection[str] = (),
     total: float,
     budget: float,
+    weights: Floats | None = None,
     caution: float = CAUTION,
     packing: Packing = Packing(),  # noqa: B008 - frozen
     threads: int | None = None,
@@ -94,6 +95,8 @@ def choose_sets(
         Released number of records.
     budget
         Sum of ``1 / sigma^2`` over all sets.
+    weights
+        How much the error of each of the pairs matters; all the same by default. Others do not matter then.
     caution
         How many times what a coarse table hides is counted.
     packing
@@ -107,6 +110,16 @@ def choose_sets(
     prospects = expected_errors(
         resolutions, [name in ordinal for name in domain], every, total, sigmas, caution=caution
     )
+    if weights is not None:
+        of_pair = dict(zip(pairs, weights, strict=True))
+        matters = np.array([of_pair.get(pair, 0.0) for pair in all_pairs(domain)])
+        matters /= max(float(matters[matters > 0].mean()) if (matters > 0).any() else 1.0, 1e-300)
+        prospects = replace(
+            prospects,
+            unmeasured=matters * prospects.unmeasured,
+            best=_weighted(matters, prospects.best),
+            fine=_weighted(matters, prospects.fine),
+        )
     price = find_price(prospects, sigmas, budget)
     low, high = 0.0, math.inf
     nearest: list[ChosenSet] = []
@@ -137,6 +150,12 @@ def as_cliques(
         seen = {names[i]: resolutions[i][at].buckets for i, at in zip(chosen.attributes, chosen.levels, strict=True)}
         coarsening.append({name: buckets for name, buckets in seen.items() if buckets is not None})
     return cliques, coarsening
+
+
+def _weighted(weights: Floats, errors: Floats) -> Floats:
+    """Return errors as much as they matter; what can not be measured stays so, whatever it matters."""
+    known = np.isfinite(errors)
+    return np.where(known, weights[:, None] * np.where(known, errors, 0.0), errors)
 
 
 def _apart(spent: float, budget: float) -> float:

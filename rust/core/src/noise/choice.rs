@@ -18,6 +18,9 @@ const TRIES: usize = 1 << 16;
 /// # Errors
 /// [`Error::ScaleOutOfRange`] for a bad scale; [`Error::InvalidParameter`] where there is nothing to choose from, or no
 /// gap of 0, so that it could take for ever; [`Error::Entropy`]; [`Error::Interrupted`].
+///
+/// # Panics
+/// Never: what is drawn is below a length.
 pub fn choose(gaps: &[u64], scale: f64, entropy: Entropy, cancel: &Cancel) -> Result<usize> {
     let scale = Dyadic::new(scale)?;
     if !gaps.contains(&0) || u32::try_from(gaps.len()).is_err() {

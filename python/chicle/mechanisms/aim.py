@@ -1,0 +1,333 @@
+"""AIM ([A]): an adaptive and iterative mechanism that knows which marginals will be asked for.
+
+One interface, two ways to know what is still wrong. ``generator="records"``, the default, compares with the synthetic
+table itself, takes many cliques a round and needs no junction tree (`mechanisms.aim_records`). ``generator="pgm"`` is
+AIM as published, one clique a round, on a graphical model (`mechanisms.aim_model`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, get_args
+
+from chicle._checks import integer, number
+from chicle.bounds import Distance
+from chicle.discover import Discovery
+from chicle.domain import Clique, Domain
+from chicle.errors import InfeasibleError, ParameterError
+from chicle.generate.pgm import Pgm, Zeros, jt_size
+from chicle.measure import Measurement, estimate_total, measure
+from chicle.mechanisms.aim_bounds import distances_of_choices, distances_of_scores
+from chicle.mechanisms.aim_model import ModelRounds, Round, penalty
+from chicle.mechanisms.aim_records import RecordRounds
+from chicle.mechanisms.base import Mechanism
+from chicle.mechanisms.denoised import denoised_records
+from chicle.mechanisms.ground import TOO_NOISY, Parts, lay_ground
+from chicle.mechanisms.prism_options import PrismOptions
+from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
+from chicle.privacy.budget import Accounting, Budget, calibrate
+from chicle.privacy.ledger import Ledger
+from chicle.records import Countable, Records
+from chicle.release import Generator, Note, Release, generator_of, singles_of
+from chicle.schema import Schema
+from chicle.workload import Workload
+
+__all__ = ["AIM"]
+
+AimGenerator: TypeAlias = Literal["records", "pgm"]
+
+_PLANNED = 16  # rounds for each attribute that the first budget is planned for ([A] Algorithm 4)
+_ONLY_1_WAYS = "the budget is too small for more than 1-ways: attributes are independent"
+_NOTHING_ELSE = "no table of the workload stands out from noise: attributes are independent"
+
+
+class AIM(Mechanism):
+    """Measure what a workload needs and the current model gets wrong, round by round.
+
+    Parameters
+    ----------
+    epsilon, delta, rho, mu, accounting, discovery, threads, progress
+        As for every mechanism.
+    workload
+        The marginals that matter: a `chicle.Workload`, cliques, or a mapping from cliques to weights, over the
+        attributes that mechanisms see (``schema.model.domain``). All triples of attributes by default.
+    generator
+        ``"records"``: scores against the synthetic table, several cliques a round, records by descent. ``"pgm"``: as
+        published, the exponential mechanism and a graphical model.
+    rounds
+        Of ``"records"``, how many; by default one or two, as the budget allows. Of ``"pgm"``, how many the budget of
+        the first is planned for, the T of [A]: 16 for each attribute by default, and at least one for each.
+    alpha
+        Which part of a round's budget its table gets, with ``"pgm"``; the choice gets the rest.
+    max_size
+        Most bytes of the junction tree, with ``"pgm"``.
+    iterations
+        Most steps of fitting the model in a round, with ``"pgm"``; the model that records are drawn from takes ten
+        times as many if it has to.
+    options
+        Prism's switches, with ``"records"``.
+
+    Examples
+    --------
+    >>> import chicle
+    >>> census = chicle.datasets.census(5_000, d=6)
+    >>> workload = chicle.Workload.target(census.domain, "AGE")
+    >>> synth = chicle.AIM(epsilon=1, delta=1e-9, workload=workload).fit(census)
+    >>> table = synth.sample(seed=0)
+    >>> synth.ledger_.epsilon() <= 1
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        accounting: Accounting | None = None,
+        discovery: Discovery | None = None,
+        workload: Workload | Mapping[Clique, float] | Iterable[Iterable[str]] | None = None,
+        generator: AimGenerator = "records",
+        rounds: int | None = None,
+        alpha: float = 0.9,
+        max_size: int = 80 * 2**20,
+        iterations: int = 100,
+        options: PrismOptions | None = None,
+        threads: int | None = None,
+        progress: Callable[[int, float], None] | None = None,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            accounting=accounting,
+            discovery=discovery,
+            threads=threads,
+            progress=progress,
+        )
+        # A plan and a fit both read them.
+        self.workload = workload if workload is None or isinstance(workload, (Workload, Mapping)) else list(workload)
+        self.generator = generator
+        self.rounds = rounds
+        self.alpha = alpha
+        self.max_size = max_size
+        self.iterations = iterations
+        self.options = options
+
+    def _check(self, schema: Schema) -> None:
+        domain = schema.domain
+        self._told(domain)
+        self._planned(domain)
+        if self.generator == "pgm" and (size := jt_size([(name,) for name in domain], domain)) > self.max_size:
+            raise InfeasibleError(
+                f"the 1-ways alone take {size:,} bytes of a model, above max_size, {self.max_size:,}; raise it, take "
+                "generator='records', or declare columns with fewer values or bins"
+            )
+
+    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
+        domain, k = schema.domain, schema.max_records_per_person
+        title = f"AIM ({self.generator})"
+        if self.generator == "records":
+            parts = Parts(self._options(), budget.rho, domain, n, k)
+            steps = [
+                Step(
+                    release="records",
+                    of="their number",
+                    values=1,
+                    rho=parts.counting,
+                    sigma=parts.sigma(parts.counting),
+                ),
+                *one_way_steps(domain, parts.one_ways, k, n),
+            ]
+            scored, measured, per_pair = parts.selection, parts.tables, 18.0
+        else:
+            each = self.alpha * budget.rho / self._planned(domain)
+            sigma = calibrate(each, l2_sensitivity=k)
+            errors = noise_errors([float(size) for size in domain.values()], [sigma] * len(domain), n)
+            steps = [
+                Step(release="1-way", of=name, values=size, rho=each, sigma=sigma, error=error)
+                for (name, size), error in zip(domain.items(), errors, strict=True)
+            ]
+            rest = budget.rho - each * len(domain)
+            scored, measured, per_pair = (1 - self.alpha) * rest, self.alpha * rest, 60.0
+        if scored + measured > 0:
+            least, most = pair_errors(domain, measured, k, n) or (None, None)
+            steps += [
+                Step(release="selection", of="cliques of the workload's closure", rho=scored),
+                Step(release="marginal", of="the chosen cliques", rho=measured, error=most, least_error=least),
+            ]
+        return Plan(title, budget, steps, n, rough_cost(domain, n, per_pair=per_pair))
+
+    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
+        return (self._fit_model if self.generator == "pgm" else self._fit_records)(records, schema, rho, ledger)
+
+    def _fit_records(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
+        spent = ledger.spent
+        options = self._options()
+        ground = lay_ground(self._measure, records, schema, rho, ledger=ledger, options=options, threads=self.threads)
+        told = self._told(schema.domain)
+        run = RecordRounds(ground, self._workload(schema.domain), options, self.rounds, self.threads)
+        if ground.too_noisy or not run.run(ledger):
+            rest = rho - (ledger.spent - spent)
+            again = self._one_ways_again(records, rest, ledger)
+            why = TOO_NOISY if ground.too_noisy else _NOTHING_ELSE
+            return Release(schema, (*ground.measured, *again), ledger, "AIM", told, self._note(schema, why))
+        position = schema.domain.position
+        told["scores"] = [
+            {
+                "cliques": [[position(name) for name in clique] for clique in scores.cliques],
+                "values": scores.values.tolist(),
+                "sigma": scores.sigma,
+                "after": after,
+            }
+            for scores, after in zip(run.scores, run.measured_before, strict=True)
+        ]
+        return Release(schema, (*ground.measured, *run.tables), ledger, "AIM", told)
+
+    def _fit_model(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
+        domain, spent = schema.domain, ledger.spent
+        share = rho / self._planned(domain)
+        sigma = calibrate(self.alpha * share, l2_sensitivity=records.max_records_per_person)
+        singles: list[Clique] = [(name,) for name in domain]
+        one_ways = measure(records, singles, sigma, ledger, purpose="1-way", threads=self.threads)
+        told = self._told(domain)
+        left = rho - (ledger.spent - spent)
+        if not self._worth(domain, one_ways, left, records.max_records_per_person):
+            again = self._one_ways_again(records, left, ledger)
+            return Release(schema, (*one_ways, *again), ledger, "AIM", told, self._note(schema, _ONLY_1_WAYS))
+        run = _model_rounds(domain, told, schema.zeros, self._workload(domain), self.threads)
+        tables, rounds = run.run(records, one_ways, left, ledger, first=share, alpha=self.alpha)
+        told["rounds"] = [[one.epsilon, one.part] for one in rounds]
+        return Release(schema, (*one_ways, *tables), ledger, "AIM", told)
+
+    def _worth(self, domain: Domain, one_ways: Sequence[Measurement], rho: float, k: int) -> bool:
+        """Return whether there is any table of several attributes that all of rho could make better than nothing."""
+        sigma = calibrate(self.alpha * rho, l2_sensitivity=k)
+        most = 2 * max(estimate_total(one_ways), 1)
+        larger = (clique for clique in self._workload(domain).closure() if len(clique) > 1)
+        return any(min(domain.shape(clique)) > 1 and penalty(clique, sigma, domain) <= most for clique in larger)
+
+    def _one_ways_again(self, records: Countable, rho: float, ledger: Ledger) -> list[Measurement]:
+        """Give the rest of the budget to the 1-ways."""
+        return self._measure(records, [(name,) for name in records.domain], rho, ledger, "1-way")
+
+    def _note(self, schema: Schema, why: str) -> tuple[str, ...]:
+        return (why,) if len(schema.domain) > 1 else ()
+
+    def _workload(self, domain: Domain) -> Workload:
+        given = Workload.all_kway(domain, 3) if self.workload is None else Workload.of(self.workload)
+        return given.over(domain)
+
+    def _planned(self, domain: Domain) -> int:
+        """Return how many rounds the first budget is planned for, with a model."""
+        if self.rounds is None:
+            return _PLANNED * len(domain)
+        least = len(domain) if self.generator == "pgm" else 1
+        return integer("rounds", self.rounds, least)
+
+    def _options(self) -> PrismOptions:
+        if self.options is None:
+            return PrismOptions()
+        if not isinstance(self.options, PrismOptions):
+            raise ParameterError(f"options must be PrismOptions, not a {type(self.options).__name__}")
+        return self.options
+
+    def _told(self, domain: Domain) -> dict[str, Any]:
+        """Return all that records and bounds depend on but measurements, once it is known to be right."""
+        if self.generator not in get_args(AimGenerator):
+            raise ParameterError(f"generator must be one of {get_args(AimGenerator)}, not {self.generator!r}")
+        if not 0 < number("alpha", self.alpha) < 1:
+            raise ParameterError(f"alpha must be between 0 and 1, not {self.alpha!r}")
+        options, workload = asdict(self._options()), self._workload(domain)
+        if self.generator == "records":
+            return {"generator": "records", "options": options}
+        return {
+            "generator": "pgm",
+            "max_size": integer("max_size", self.max_size, 1),
+            "iterations": integer("iterations", self.iterations, 1),
+            "workload": workload.told(domain),
+        }
+
+
+def _model_rounds(
+    domain: Domain, told: Mapping[str, Any], zeros: Zeros, workload: Workload, threads: int | None
+) -> ModelRounds:
+    # The junction tree must hold the cliques of structural zeros; where they would take it all, rows are mended later.
+    fitting = zeros if jt_size(zeros, domain) <= told["max_size"] / 2 else {}
+    return ModelRounds(domain, workload, told["max_size"], told["iterations"], zeros=fitting, threads=threads)
+
+
+@dataclass(frozen=True, eq=False)
+class _ModelRecords(Generator):
+    """Records of the graphical model of all measurements, fitted once."""
+
+    schema: Schema
+    measurements: Sequence[Measurement]
+    told: Mapping[str, Any]
+
+    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
+        """Draw `n` records."""
+        del note, threads
+        return self._model.records(n, seed)
+
+    def distances(self, cliques: Sequence[Clique], *, threads: int | None = None) -> list[Distance | None]:
+        """Return what the choices of cliques tell of those that were not chosen ([A] Theorem 4)."""
+        domain = self.schema.domain
+        rounds = [
+            Round(one.clique, epsilon, one.sigma, part)
+            for one, (epsilon, part) in zip(self.measurements[len(domain) :], self.told["rounds"], strict=True)
+        ]
+        run = self._rounds
+        run.threads = threads
+        k = self.schema.max_records_per_person
+        return distances_of_choices(run, self.measurements, rounds, cliques, max_records_per_person=k)
+
+    @cached_property
+    def _rounds(self) -> ModelRounds:
+        domain = self.schema.domain
+        return _model_rounds(
+            domain, self.told, self.schema.zeros, Workload.from_told(self.told["workload"], domain), None
+        )
+
+    @cached_property
+    def _model(self) -> Pgm:
+        model = Pgm(self.measurements, self.schema.domain, zeros=self._rounds.zeros)
+        return model.fit(10 * int(self.told["iterations"]))
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoredRecords(Generator):
+    """Records by descent, and the scores by which tables were chosen."""
+
+    schema: Schema
+    measurements: Sequence[Measurement]
+    told: Mapping[str, Any]
+    made: Generator
+
+    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
+        """Make `n` records."""
+        return self.made.records(n, seed, note=note, threads=threads)
+
+    def distances(self, cliques: Sequence[Clique], *, threads: int | None = None) -> list[Distance | None]:
+        """Return what the scores of cliques tell: [A] Theorem 4 for scores with Gaussian noise."""
+        scores, options = self.told.get("scores", ()), _options(self.told)
+        return distances_of_scores(self.schema, self.measurements, scores, options, cliques, threads=threads)
+
+
+def _options(told: Mapping[str, Any]) -> PrismOptions:
+    return PrismOptions(**{**told["options"], "sizes": tuple(told["options"]["sizes"])})
+
+
+@generator_of("AIM")
+def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
+    if told["generator"] == "records":
+        made = denoised_records(schema, measurements, _options(told))
+        return _ScoredRecords(schema, measurements, told, made)
+    _, rest = singles_of(schema, measurements)
+    if "rounds" in told and len(told["rounds"]) != len(rest):
+        raise ParameterError("each table of AIM has a round")
+    return _ModelRecords(schema, measurements, {"rounds": [], **told})

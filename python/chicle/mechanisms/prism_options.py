@@ -1,0 +1,94 @@
+"""The switches of Prism's steps, and of AIM over records, which takes the same steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import get_args
+
+from chicle._checks import integer
+from chicle.denoise.tables import PULL
+from chicle.errors import ParameterError
+from chicle.generate.descent import NamedStart
+from chicle.select.expected_error import CAUTION
+from chicle.select.levels import SIZES
+
+__all__ = ["PrismOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrismOptions:
+    """The steps of Prism, each with a switch: what an ablation turns off one by one.
+
+    Attributes
+    ----------
+    counting
+        Share of the budget for the number of records.
+    one_ways
+        Share of the 1-ways; by default the rule of `chicle.select.share`.
+    selection
+        Share of what is then left for the scores of pairs.
+    theta
+        Values below this many sigmas are merged.
+    sizes
+        Buckets of the levels; ``()`` for none.
+    caution
+        How many times what a coarse table hides is counted against it.
+    order
+        Most attributes of a set: 4, 3, or 2 for no packing.
+    triple_bonus, triple_error
+        What a covered triple is worth while pairs are packed, and how wrong one is that nothing covers, as parts of the
+        mean distance of pairs of small attributes from independence; ``triple_error=0`` covers none on purpose.
+    absorb, low_rank
+        Whether margins are absorbed into 1-ways, and whether tables share directions.
+    pull
+        How much of the way to its shrunk value each cell goes; 0 for no shrinkage.
+    start
+        Where descent starts: ``"mixed"``, ``"tree"`` or ``"independent"``.
+    sweeps
+        Most sweeps of descent; it stops before where a sweep lowers the loss by less than a tenth.
+    threshold
+        How much of its cost a move must gain.
+    significance
+        By how many standard deviations a move's gain must stand out from noise.
+    replicate
+        Descent runs on n over this many records, which are then repeated and refined by one more sweep: less time for
+        a little more sampling error in larger cliques. By default 1, 2 or 4, so that a sweep takes seconds.
+    """
+
+    counting: float = 0.001
+    one_ways: float | None = None
+    selection: float = 0.02
+    theta: float = 3.0
+    sizes: tuple[int, ...] = SIZES
+    caution: float = CAUTION
+    order: int = 4
+    triple_bonus: float = 0.2
+    triple_error: float = 0.3
+    absorb: bool = True
+    low_rank: bool = True
+    pull: float = PULL
+    start: NamedStart = "mixed"
+    sweeps: int = 12
+    threshold: float = 0.3
+    significance: float = 0.35
+    replicate: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("counting", "selection", "one_ways"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < 1:
+                raise ParameterError(f"{name} must be a share between 0 and 1, not {value!r}")
+        for name in ("theta", "caution", "pull", "triple_bonus", "triple_error", "threshold", "significance"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ParameterError(f"{name} must be finite and at least 0, not {getattr(self, name)!r}")
+        if not isinstance(self.sizes, tuple):
+            raise ParameterError(f"sizes must be a tuple of numbers of buckets, not {self.sizes!r}")
+        for size in self.sizes:
+            integer("a level's size", size, 2)
+        integer("order", self.order, 2, 4)
+        if self.start not in get_args(NamedStart):
+            raise ParameterError(f"start must be one of {get_args(NamedStart)}, not {self.start!r}")
+        integer("sweeps", self.sweeps, 1)
+        if self.replicate is not None:
+            integer("replicate", self.replicate, 1)
