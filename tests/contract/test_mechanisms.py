@@ -31,6 +31,9 @@ MECHANISMS: dict[str, Make] = {
     "PrivSyn-mcf": lambda **given: chicle.PrivSyn(generator="mcf", options={"passes": 2}, **given),
     "PrivSyn-pgm": lambda **given: chicle.PrivSyn(generator="pgm", **given),
     "MST": chicle.MST,
+    "AIM-records": chicle.AIM,
+    "AIM-rounds": lambda **given: chicle.AIM(rounds=3, **given),
+    "AIM-pgm": lambda **given: chicle.AIM(generator="pgm", **given),
     "Prism": chicle.Prism,
     "Prism-replicated": lambda **given: chicle.Prism(options=chicle.PrismOptions(replicate=3), **given),
     "PrivSyn-published": lambda **given: chicle.PrivSyn(form="published", options={"passes": 8}, **given),
@@ -99,6 +102,16 @@ WRONG: list[tuple[Make, dict[str, Any]]] = [
     (chicle.MST, {"theta": -1}),
     (chicle.MST, {"iterations": 0}),
     (chicle.MST, {"shares": (1, 1)}),
+    (chicle.AIM, {"generator": "magic"}),
+    (chicle.AIM, {"workload": [("nobody", "job")]}),
+    (chicle.AIM, {"workload": []}),
+    (chicle.AIM, {"workload": "age"}),
+    (chicle.AIM, {"rounds": 0}),
+    (chicle.AIM, {"rounds": 1, "generator": "pgm"}),
+    (chicle.AIM, {"alpha": 1.0, "generator": "pgm"}),
+    (chicle.AIM, {"max_size": 40, "generator": "pgm"}),
+    (chicle.AIM, {"iterations": 0, "generator": "pgm"}),
+    (chicle.AIM, {"options": {"theta": 3}}),
     (chicle.Prism, {"options": {"theta": 3}}),
 ]
 
@@ -130,8 +143,8 @@ def test_cliques_that_can_be_read_once() -> None:
 
 def test_the_plan_tells_the_truth(make: Make, census: Records) -> None:
     synth = make(**BUDGET)
-    # Prism splits its budget by the number of records, which a fit asks privately.
-    asks = isinstance(synth, chicle.Prism)
+    # Prism, and AIM over records, split their budget by the number of records, which a fit asks privately.
+    asks = isinstance(synth, chicle.Prism) or (isinstance(synth, chicle.AIM) and synth.generator == "records")
     schema = Schema(census.domain)
     plan = synth.plan(schema, len(census))
     assert sum(step.rho for step in plan.steps) == pytest.approx(plan.budget.rho)

@@ -18,7 +18,7 @@ from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
 from chicle.generate.pgm import Pgm, Zeros, jt_size
-from chicle.measure import Measurement, estimate_total, measure
+from chicle.measure import Measurement, estimate_total, measure, total_sigma
 from chicle.mechanisms.aim_bounds import distances_of_choices, distances_of_scores
 from chicle.mechanisms.aim_model import ModelRounds, Round, penalty
 from chicle.mechanisms.aim_records import RecordRounds
@@ -39,6 +39,7 @@ __all__ = ["AIM"]
 AimGenerator: TypeAlias = Literal["records", "pgm"]
 
 _PLANNED = 16  # rounds for each attribute that the first budget is planned for ([A] Algorithm 4)
+_CERTAIN = 3  # standard deviations: with fewer, even the number of records is noise
 _ONLY_1_WAYS = "the budget is too small for more than 1-ways: attributes are independent"
 _NOTHING_ELSE = "no table of the workload stands out from noise: attributes are independent"
 
@@ -173,7 +174,7 @@ class AIM(Mechanism):
         run = RecordRounds(ground, self._workload(schema.domain), options, self.rounds, self.threads)
         if ground.too_noisy or not run.run(ledger):
             rest = rho - (ledger.spent - spent)
-            again = self._one_ways_again(records, rest, ledger)
+            again = self._one_ways_again(records, rest, ledger) if ground.parts.rest > 0 else []
             why = TOO_NOISY if ground.too_noisy else _NOTHING_ELSE
             return Release(schema, (*ground.measured, *again), ledger, "AIM", told, self._note(schema, why))
         position = schema.domain.position
@@ -207,7 +208,10 @@ class AIM(Mechanism):
     def _worth(self, domain: Domain, one_ways: Sequence[Measurement], rho: float, k: int) -> bool:
         """Return whether there is any table of several attributes that all of rho could make better than nothing."""
         sigma = calibrate(self.alpha * rho, l2_sensitivity=k)
-        most = 2 * max(estimate_total(one_ways), 1)
+        total = estimate_total(one_ways)
+        if total < _CERTAIN * total_sigma(one_ways):
+            return False
+        most = 2 * max(total, 1)
         larger = (clique for clique in self._workload(domain).closure() if len(clique) > 1)
         return any(min(domain.shape(clique)) > 1 and penalty(clique, sigma, domain) <= most for clique in larger)
 

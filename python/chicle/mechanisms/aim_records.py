@@ -80,13 +80,14 @@ class RecordRounds:
 
     def run(self, ledger: Ledger) -> bool:
         """Spend what the ground left; False, and nothing of the tables' share is spent, if no pair is worth a table."""
-        domain = self.ground.coded.domain
         coverage = self.workload.coverage()
-        later = candidates(domain, self.workload)
-        shares = self._shares(len(later))
-        rest = self.ground.parts.selection + self.ground.parts.tables
         pairs = [pair for pair in self.ground.pairs if pair in coverage]
-        if not pairs or not self._first(pairs, [coverage[pair] for pair in pairs], rest * shares[0], ledger):
+        if not pairs:
+            return False
+        later = candidates(self.ground.coded.domain, self.workload)
+        shares = self._shares(len(later))
+        rest = self.ground.parts.rest
+        if not self._first(pairs, [coverage[pair] for pair in pairs], rest * shares[0], ledger):
             return False
         for share in shares[1:]:
             self._next(later, np.array([coverage[clique] for clique in later]), rest * share, ledger)
@@ -99,10 +100,11 @@ class RecordRounds:
 
     def _shares(self, number: int) -> list[float]:
         """Return the part of each round; `number` cliques are scored in every round but the first."""
-        rest = self.ground.parts.selection + self.ground.parts.tables
         rounds = self.rounds
         if rounds is None:
-            sigma = self.ground.parts.sigma(rest * _LATER * self.selection) * math.sqrt(max(number, 1))
+            sigma = self.ground.parts.sigma(self.ground.parts.rest * _LATER * self.selection) * math.sqrt(
+                max(number, 1)
+            )
             rounds = 2 if number and sigma < _CLEAR * self.ground.total else 1
         return [1.0] if rounds == 1 or not number else [1 - _LATER, *[_LATER / (rounds - 1)] * (rounds - 1)]
 
@@ -112,6 +114,7 @@ class RecordRounds:
         one_ways = ground.compression.one_ways
         scores = indif(ground.coded, ledger, rho=scored, one_ways=one_ways, pairs=pairs, threads=self.threads)
         self._keep(scores)
+        triples = self._triples()
         sets = choose_sets(
             steady(scores.values, scores.sigma),
             pairs,
@@ -122,12 +125,17 @@ class RecordRounds:
             budget=2 * measured / ground.k**2,
             weights=np.array(weights),
             caution=options.caution,
-            packing=Packing(options.order, options.triple_bonus, options.triple_error),
+            packing=Packing(options.order, options.triple_bonus * triples, options.triple_error * triples),
             threads=self.threads,
         )
         if sets:
             self.tables += ground.measure_sets(sets, measured, ledger, threads=self.threads)
         return bool(sets)
+
+    def _triples(self) -> float:
+        """Return which part of all triples the workload asks for: what covering one is worth on average."""
+        asked = sum(len(clique) == 3 for clique in self.workload.closure())
+        return asked / max(math.comb(len(self.ground.schema.domain), 3), 1)
 
     def _keep(self, scores: Scores) -> None:
         self.scores.append(scores)

@@ -53,6 +53,11 @@ class Parts:
         self.selection = rest * options.selection if len(domain) > 1 else 0.0
         self.tables = rest - self.selection
 
+    @property
+    def rest(self) -> float:
+        """What the 1-ways leave."""
+        return self.selection + self.tables
+
     def sigma(self, rho: float) -> float:
         """Return the noise at which a table costs rho."""
         return calibrate(rho, l2_sensitivity=self._k)

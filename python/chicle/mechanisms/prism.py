@@ -121,9 +121,9 @@ class Prism(Mechanism):
         options = self._options()
         ground = lay_ground(self._measure, records, schema, rho, ledger=ledger, options=options, threads=self.threads)
         if ground.too_noisy:
-            return self._independent(records, ground, ground.parts.selection + ground.parts.tables, ledger, TOO_NOISY)
+            return self._independent(records, ground, ground.parts.rest, ledger, TOO_NOISY)
         if not ground.pairs:
-            return self._independent(records, ground, ground.parts.selection + ground.parts.tables, ledger, NO_PAIR)
+            return self._independent(records, ground, ground.parts.rest, ledger, NO_PAIR)
         scores = indif(
             ground.coded,
             ledger,

@@ -180,7 +180,9 @@ def _at_price(
     """Return the pairs worth their price as sets, those of small attributes packed into larger ones."""
     places = choose(prospects, sigmas, price)
     sizes = np.array(list(domain.values()))
-    small = np.flatnonzero((sizes > 1) & (sizes <= _SMALL))
+    matters = np.zeros(len(sizes), dtype=np.bool_)
+    matters[prospects.pairs[prospects.unmeasured > 0]] = True
+    small = np.flatnonzero((sizes > 1) & (sizes <= _SMALL) & matters)
     packs = packing.order > 2 and small.size > 2
     first, second = np.isin(prospects.pairs, small).T
     inside = first & second & packs

@@ -1,0 +1,310 @@
+"""AIM: what is chosen, what is spent, and what it says of what it did not measure."""
+
+import json
+import math
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import chicle
+from chicle import AIM, Budget, InfeasibleError, Ledger, Measurement, ParameterError, Pgm, Records, Schema, Workload
+from chicle.bounds import count_in_buckets
+from chicle.mechanisms.aim_model import ModelRounds, penalty
+from chicle.mechanisms.aim_records import candidates
+from chicle.privacy import ExponentialEvent, GaussianEvent, TestNoise
+from chicle.select.expected_error import NoiseClasses, noise_error
+
+DOMAIN = {"a": 2, "b": 3, "c": 4, "d": 2, "e": 3, "f": 5}
+
+
+def dependent(rows: int, seed: int = 0) -> Records:
+    """Records in which d is the exclusive or of a and of b > 0, so that no pair of the three tells it; e follows c."""
+    rng = np.random.default_rng(seed)
+    a, b, c, f = (rng.integers(DOMAIN[name], size=rows) for name in "abcf")
+    d = np.where(rng.random(rows) < 0.95, a ^ (b > 0), 1 - (a ^ (b > 0)))
+    e = np.where(rng.random(rows) < 0.7, c % 3, rng.integers(3, size=rows))
+    return Records({"a": a, "b": b, "c": c, "d": d, "e": e, "f": f}, DOMAIN)
+
+
+def error(real: Records, made: Records, clique: tuple[str, ...]) -> float:
+    (a,), (b,) = chicle.count(real, [clique]), chicle.count(made, [clique])
+    return float(np.abs(a / len(real) - b / len(made)).sum() / 2)
+
+
+@pytest.mark.parametrize("generator", ["records", "pgm"])
+def test_what_no_pair_tells_is_found_in_triples(generator: Any) -> None:
+    real = dependent(20_000)
+    workload = Workload.all_kway(DOMAIN, 3)
+    synth = AIM(epsilon=5, delta=1e-9, workload=workload, generator=generator).fit(real)
+    assert any({"a", "b", "d"} <= set(one.clique) for one in synth.release_.measurements)
+    made = synth.sample(seed=0)
+    assert error(real, made, ("a", "b", "d")) < 0.03
+    pairs = AIM(epsilon=5, delta=1e-9, workload=Workload.all_kway(DOMAIN, 2), generator=generator).fit(real)
+    largest = max(len(one.clique) for one in pairs.release_.measurements)
+    assert largest == 2 if generator == "pgm" else largest <= 4, "of the workload's closure, or packed"
+
+
+@pytest.mark.parametrize("generator", ["records", "pgm"])
+def test_only_what_the_workload_needs_is_measured(generator: Any) -> None:
+    real = dependent(20_000)
+    workload = Workload([("c", "e")])
+    synth = AIM(epsilon=2, delta=1e-9, workload=workload, generator=generator).fit(real)
+    larger = {one.clique for one in synth.release_.measurements if len(one.clique) > 1}
+    assert larger == {("c", "e")}
+    assert error(real, synth.sample(seed=1), ("c", "e")) < 0.02
+    assert error(real, synth.sample(seed=1), ("f",)) < 0.05, "attributes that nobody asked for are not made up"
+
+
+def test_a_target_is_served_better_by_its_own_workload() -> None:
+    real = chicle.datasets.census(20_000, d=10)
+    target = Workload.target(real.domain, "AGE", 2)
+    errors = {}
+    for name, workload in (("target", target), ("all", Workload.all_kway(real.domain, 2))):
+        runs = [AIM(epsilon=0.5, delta=1e-9, workload=workload).fit(real).sample(seed=seed) for seed in range(3)]
+        errors[name] = np.mean([error(real, made, clique) for made in runs for clique in target])
+    assert errors["target"] < errors["all"]
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    rounds=st.integers(6, 300),
+    rows=st.integers(0, 3_000),
+    epsilon=st.sampled_from([0.05, 1.0, 8.0]),
+    alpha=st.sampled_from([0.5, 0.9, 0.99]),
+    accounting=st.sampled_from(["gdp", "zcdp"]),
+)
+def test_the_spend_ends_on_the_budget_for_any_data_and_any_number_of_rounds(
+    rounds: int, rows: int, epsilon: float, alpha: float, accounting: Any
+) -> None:
+    budget: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-9, "accounting": accounting}
+    synth = AIM(generator="pgm", rounds=rounds, alpha=alpha, iterations=10, **budget).fit(dependent(rows))
+    whole = Budget(**budget).rho
+    assert whole * (1 - 1e-9) <= synth.ledger_.spent <= whole
+    assert synth.ledger_.epsilon() <= epsilon
+
+
+@pytest.mark.parametrize("rounds", [None, 1, 2, 4])
+@pytest.mark.parametrize("rows", [0, 50, 5_000])
+def test_records_end_on_the_budget_too(rounds: int | None, rows: int) -> None:
+    synth = AIM(epsilon=3, delta=1e-9, rounds=rounds).fit(dependent(rows))
+    whole = Budget(epsilon=3, delta=1e-9).rho
+    assert whole * (1 - 1e-9) <= synth.ledger_.spent <= whole
+    assert all(isinstance(event, GaussianEvent) for event in synth.ledger_.events), "exactly Gaussian DP"
+
+
+def test_rounds_of_a_model_are_those_of_the_paper() -> None:
+    real, rho, alpha, planned = dependent(4_000), 0.02, 0.9, 16 * len(DOMAIN)
+    ledger = Ledger(Budget(rho=rho))
+    AIM(rho=rho, generator="pgm").fit(real, ledger=ledger)
+    singles, rest = ledger.events[: len(DOMAIN)], ledger.events[len(DOMAIN) :]
+    first = math.sqrt(planned / (2 * alpha * rho))
+    assert all(isinstance(one, GaussianEvent) and one.sigma == pytest.approx(first) for one in singles)
+    left, share = rho - len(DOMAIN) * alpha * rho / planned, rho / planned
+    assert len(rest) % 2 == 0
+    for choice, table in zip(rest[::2], rest[1::2], strict=True):
+        assert isinstance(choice, ExponentialEvent)
+        assert isinstance(table, GaussianEvent)
+        cost = choice.rho("zcdp") + table.rho("zcdp")
+        assert choice.rho("zcdp") / cost == pytest.approx(1 - alpha)
+        last = left <= 2 * share * (1 + 1e-6) or table is rest[-1]
+        assert cost == pytest.approx(left if last and table is rest[-1] else share, rel=1e-6) or (
+            cost == pytest.approx(4 * share, rel=1e-6)
+        ), "as before, four times as much, or all that is left"
+        share, left = cost, left - cost
+    assert left == pytest.approx(0, abs=1e-9 * rho)
+
+
+def test_candidates_fit_their_share_of_the_model_and_are_worth_their_noise() -> None:
+    domain = chicle.Domain({"a": 30, "b": 30, "c": 30, "d": 2})
+    run = ModelRounds(domain, Workload.all_kway(domain, 3), max_size=8 * 3_000, iterations=5)
+    ones = [Measurement((name,), np.full(size, 9_000 / size), 5.0) for name, size in domain.items()]
+    found = run.candidates(ones, 1.0, 1.0)
+    assert ("a", "b", "d") in found
+    assert ("a", "b", "c") not in found, "27,000 cells"
+    assert ("a", "b", "d") not in run.candidates(ones, 1.0, 0.5), "not yet"
+    for clique in run.candidates(ones, 50.0, 1.0):
+        assert penalty(clique, 50.0, domain) <= 2 * 9_000
+    tree = [*ones, Measurement(("a", "b"), np.full((30, 30), 10.0), 5.0)]
+    assert ("a", "b") in run.candidates(tree, 1.0, 1e-9), "what is in the model already costs nothing"
+    assert run.candidates(ones, 1e9, 1.0) == [("d",)]
+
+
+def test_structural_zeros_stay_empty_and_do_no_harm() -> None:
+    rng = np.random.default_rng(0)
+    rows = 8_000
+    age = rng.integers(0, 10, rows)
+    wed = np.where(age < 3, 0, rng.integers(0, 3, rows))
+    job = np.where(age < 2, 0, rng.integers(0, 4, rows))
+    frame = {"age": age, "wed": wed, "job": job}
+    told = {name: {"type": "coded", "values": size} for name, size in (("age", 10), ("wed", 3), ("job", 4))}
+    forbidden = [
+        {"forbid": {"age": {"below": 3}, "wed": {"from": 1}}},
+        {"forbid": {"age": {"below": 2}, "job": {"from": 1}}},
+    ]
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    for zeros in (True, False):
+        schema = Schema(told, constraints=forbidden if zeros else None)
+        for seed in range(5):
+            ledger = Ledger(Budget(epsilon=0.3, delta=1e-9), noise=TestNoise(seed))
+            synth = AIM(epsilon=0.3, delta=1e-9, generator="pgm").fit(frame, schema, ledger=ledger)
+            model = synth.release_._generator._model  # type: ignore[attr-defined]
+            table = model.marginal(("age", "wed"))
+            if zeros:
+                assert table[:3, 1:].sum() == 0
+            made = synth.sample(rows, seed=seed)
+            if zeros:
+                assert not ((made["age"] < 3) & (made["wed"] > 0)).any()
+            real = Records(frame, {"age": 10, "wed": 3, "job": 4})
+            same = Records({name: np.asarray(made[name]) for name in frame}, real.domain)
+            errors[zeros].append(error(real, same, ("age", "wed", "job")))
+    assert np.mean(errors[True]) <= np.mean(errors[False]) * 1.02
+
+
+def test_a_budget_too_small_for_tables_goes_to_the_1_ways() -> None:
+    real = dependent(40)
+    generators: list[Any] = ["records", "pgm"]
+    for generator in generators:
+        synth = AIM(epsilon=0.01, delta=1e-9, generator=generator).fit(real)
+        assert all(len(one.clique) <= 1 for one in synth.release_.measurements)
+        assert any("attributes are independent" in note for note in synth.release_.notes)
+        assert synth.ledger_.spent >= 0.999 * synth.ledger_.budget.rho
+
+
+def test_what_no_model_can_hold_is_refused_before_anything_is_spent() -> None:
+    ledger = Ledger(Budget(epsilon=1, delta=1e-9))
+    with pytest.raises(InfeasibleError, match="max_size"):
+        AIM(epsilon=1, delta=1e-9, generator="pgm", max_size=100).fit(dependent(10), ledger=ledger)
+    with pytest.raises(ParameterError, match="at least 6"):
+        AIM(epsilon=1, delta=1e-9, generator="pgm", rounds=5).fit(dependent(10), ledger=ledger)
+    assert not ledger.events
+    # A cap that holds little more than the 1-ways is kept to.
+    cap = 8 * (sum(DOMAIN.values()) + 6)
+    synth = AIM(epsilon=5, delta=1e-9, generator="pgm", max_size=cap).fit(dependent(3_000))
+    held = [one.clique for one in synth.release_.measurements]
+    assert 8 * sum(DOMAIN.values()) <= chicle.jt_size(held, DOMAIN) <= cap
+
+
+@pytest.mark.parametrize("generator", ["records", "pgm"])
+def test_a_loaded_release_makes_the_same_records_and_bounds(generator: Any, tmp_path: Path) -> None:
+    real = dependent(10_000)
+    synth = AIM(epsilon=4, delta=1e-9, generator=generator, workload=Workload.target(DOMAIN, "d")).fit(real)
+    synth.release_.save(tmp_path / "r.chicle")
+    again = chicle.load(tmp_path / "r.chicle")
+    made, loaded = synth.sample(2_000, seed=3), again.sample(2_000, seed=3)
+    assert all((made[name] == loaded[name]).all() for name in DOMAIN)
+    cliques = list(combinations(DOMAIN, 3))
+    for one, two in zip(
+        synth.release_.error_bounds(cliques, synthetic=made), again.error_bounds(cliques, synthetic=made), strict=True
+    ):
+        assert (one.supports, one.known) == (two.supports, two.known)
+        assert one.distance == pytest.approx(two.distance, nan_ok=True)
+    assert json.dumps(dict(synth.release_.options)), "plain data"
+
+
+def coverage(generator: str, rounds: int | None, runs: int, epsilon: float) -> tuple[list[bool], list[bool]]:
+    """Whether the bound held, for cliques with and without support, over many releases."""
+    held: tuple[list[bool], list[bool]] = ([], [])
+    cliques = [*combinations(DOMAIN, 2), *combinations(DOMAIN, 3)]
+    real = dependent(1_500)
+    for seed in range(runs):
+        ledger = Ledger(Budget(epsilon=epsilon, delta=1e-6), noise=TestNoise(1_000 * seed))
+        synth = AIM(epsilon=epsilon, delta=1e-6, generator=generator, rounds=rounds).fit(real, ledger=ledger)  # type: ignore[arg-type]
+        made = synth.sample(seed=seed)
+        for bound in synth.release_.error_bounds(cliques, synthetic=made):
+            if not bound.known:
+                continue
+            seen = [(bound.clique, bound.coarsening)]
+            (a,), (b,) = (list(count_in_buckets(table, seen)) for table in (real, made))
+            true = float(np.abs(a / len(real) - b / len(made)).sum() / 2)
+            held[0 if bound.supported else 1].append(true <= bound.distance)
+    return held
+
+
+@pytest.mark.parametrize(("generator", "rounds"), [("records", 2), ("pgm", None)])
+def test_bounds_hold_as_often_as_they_say(generator: str, rounds: int | None) -> None:
+    supported, alone = coverage(generator, rounds, 100, 2.0)
+    assert len(supported) > 300
+    assert len(alone) > 300
+    assert np.mean(supported) >= 0.95
+    assert np.mean(alone) >= 0.95
+
+
+def test_distances_by_scores_are_not_idle() -> None:
+    """A clique's own score bounds it: far below what is trivial, and above the truth."""
+    real = chicle.datasets.census(20_000, d=9)
+    synth = AIM(epsilon=5, delta=1e-9, rounds=2).fit(real)
+    made = synth.sample(seed=0)
+    triples = [triple for triple in combinations(real.domain, 3) if real.domain.cells(triple) < 5_000]
+    alone = [bound for bound in synth.release_.error_bounds(triples, synthetic=made) if not bound.supported]
+    assert alone
+    for bound in alone:
+        assert bound.known
+        seen = [(bound.clique, bound.coarsening)]
+        (a,), (b,) = (list(count_in_buckets(table, seen)) for table in (real, made))
+        assert np.abs(a / len(real) - b / len(made)).sum() / 2 <= bound.distance < 0.3
+        assert "table: distance at most" in repr(bound)
+
+
+def test_the_same_clique_in_another_order() -> None:
+    real = dependent(5_000)
+    release = AIM(epsilon=3, delta=1e-9, generator="pgm").fit(real).release_
+    for bound, turned in zip(
+        release.error_bounds(list(combinations(DOMAIN, 2))),
+        release.error_bounds([(b, a) for a, b in combinations(DOMAIN, 2)]),
+        strict=True,
+    ):
+        assert bound.known == turned.known
+        if bound.estimate is not None and turned.estimate is not None:
+            np.testing.assert_allclose(bound.estimate, turned.estimate.T)
+            assert bound.estimate_error == pytest.approx(turned.estimate_error)
+
+
+def test_theorem_4_is_what_the_bound_computes() -> None:
+    """By hand, for one round and one clique that was not chosen."""
+    real = dependent(3_000)
+    synth = AIM(rho=0.3, generator="pgm", rounds=6, alpha=0.9).fit(real)
+    release, domain = synth.release_, real.domain
+    rounds = release.options["rounds"]
+    run = ModelRounds(domain, Workload.all_kway(domain, 3), 80 * 2**20, 100)
+    t = len(rounds) - 1
+    before = release.measurements[: len(domain) + t]
+    table, (epsilon, part) = release.measurements[len(domain) + t], rounds[t]
+    open_to = run.candidates(before, table.sigma, part)
+    chosen = {one.clique for one in release.measurements}
+    clique = next(c for c in open_to if not any(set(c) <= set(other) for other in chosen))
+    model = Pgm(before[: len(domain)], domain).fit(100, tolerance=1e-3)
+    for end in range(len(domain) + 1, len(before) + 1):
+        model = Pgm(before[:end], domain, start=model).fit(100, tolerance=1e-3)
+    weight = {c: round(256 * len(c) / 3) for c in (clique, table.clique)}  # all attributes matter alike
+    most = max(round(256 * len(c) / 3) for c in open_to)
+    risk = 0.05 * 0.8
+    noise = math.sqrt(2 / math.pi) * table.sigma
+    b_r = (
+        weight[table.clique] * np.abs(model.marginal(table.clique) - table.values).sum()
+        + noise * (weight[clique] * domain.cells(clique) - weight[table.clique] * domain.cells(table.clique))
+        + 2 * most / epsilon * math.log(len(open_to))
+    )
+    first, second = math.sqrt(2 * math.log(2 / risk)), math.log(2 / risk)
+    spread = weight[table.clique] * first * table.sigma * math.sqrt(domain.cells(table.clique))
+    expected = (b_r + spread + second * 2 * most / epsilon) / weight[clique]
+    (bound,) = release.error_bounds([clique])
+    assert bound.estimate_error == pytest.approx(expected, rel=1e-6)
+
+
+def test_candidates_of_later_rounds() -> None:
+    domain = chicle.Domain({"a": 1, "b": 3, "c": 200, "d": 200})
+    found = candidates(domain, Workload.all_kway(domain, 3))
+    assert found == [("b", "c"), ("b", "d")], "one value tells nothing, and tables have at most 20,000 cells"
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=30), st.floats(0.5, 1e4))
+def test_errors_by_classes_are_nearly_those_of_the_cells(counts: list[float], sigma: float) -> None:
+    values = np.array(counts)
+    found = float(NoiseClasses(np.array([sigma])).errors(values)[0])
+    exact = 0.7 * noise_error(values[values > 0.5], sigma)
+    assert found == pytest.approx(exact, rel=0.12, abs=0.7 * len(counts))
