@@ -203,6 +203,14 @@ def test_a_model_too_dense_is_refused_with_its_size() -> None:
     model = Pgm([Measurement(pair, np.ones((100, 100)), 1.0) for pair in tree], domain)
     with pytest.raises(InfeasibleError):
         model.marginal(tuple(domain))
+    inside, far, whole = model.marginals_within(10**8, [("a", "b"), ("h", "a"), tuple(domain)])
+    assert inside is not None
+    assert far is not None
+    np.testing.assert_allclose(far, model.marginal(("h", "a")))
+    assert whole is None
+    assert model.marginals_within(100, [("a", "h")]) == [None]
+    with pytest.raises(ParameterError, match="cells"):
+        model.marginals_within(-1, [("a",)])
 
 
 def test_the_memory_is_known_beforehand() -> None:

@@ -210,12 +210,31 @@ class Pgm:
     def marginals(self, cliques: Iterable[Iterable[str]]) -> list[Floats]:
         """Return the expected counts of any cliques, axes in their order.
 
-        Those inside the junction tree are read off it, others are worked out by variable elimination; if that takes
-        more than the memory limit, an `InfeasibleError` says so.
+        Those inside the junction tree are read off it, others are worked out by messages along it, which cliques asked
+        for together share; if one takes more than the memory limit, an `InfeasibleError` says so.
         """
         named = [self._domain.check(clique) for clique in cliques]
         tables = self._kernel.marginals([self._positions(clique) for clique in named])
         return [table.reshape(self._domain.shape(clique)) for table, clique in zip(tables, named, strict=True)]
+
+    def marginals_within(self, cells: int, cliques: Iterable[Iterable[str]]) -> list[Floats | None]:
+        """Return the expected counts of those cliques that are not too costly, and ``None`` for the others.
+
+        Parameters
+        ----------
+        cells
+            How many cells working out one clique may touch: about a second of one core for every 2e9. A table that is
+            stored counts tenfold. What other cliques ask for does not matter, though they share work.
+        cliques
+            Any cliques. Those above the memory limit are ``None``, too.
+        """
+        integer("cells", cells, 0)
+        named = [self._domain.check(clique) for clique in cliques]
+        tables = self._kernel.marginals_within(cells, [self._positions(clique) for clique in named])
+        return [
+            None if table is None else table.reshape(self._domain.shape(clique))
+            for table, clique in zip(tables, named, strict=True)
+        ]
 
     def records(self, n: int | None = None, seed: int | None = None) -> Records:
         """Draw `n` records, by default `total`: counts of cells are rounded at random, right on average."""

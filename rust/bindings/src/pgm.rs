@@ -98,6 +98,17 @@ impl Pgm {
         Ok(tables.into_iter().map(|table| table.into_pyarray(py)).collect())
     }
 
+    /// As `marginals`; `None` for a clique that takes more multiplications than that, or more memory than it may.
+    fn marginals_within<'py>(
+        &self,
+        py: Python<'py>,
+        most: u64,
+        cliques: Vec<Vec<usize>>,
+    ) -> PyResult<Vec<Option<Bound<'py, PyArray1<f64>>>>> {
+        let tables = self.with(py, |model, cancel| model.marginals_within(most, &cliques, cancel))?;
+        Ok(tables.into_iter().map(|table| table.map(|table| table.into_pyarray(py))).collect())
+    }
+
     fn records<'py>(&self, py: Python<'py>, records: usize, seed: u64) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let columns = self.with(py, |model, cancel| model.records(records, seed, cancel))?;
         Ok(columns.into_iter().map(|codes| array(py, codes)).collect())

@@ -17,6 +17,7 @@
 //! its size is worked out first, and refused beyond the limit; `gum` and `descent` know no such limit.
 //! Oracle: `naive`, the whole joint distribution. [`query`] gives other marginals, [`sample`] records.
 
+mod contract;
 mod exp;
 mod fit;
 pub mod graph;
@@ -24,13 +25,12 @@ mod margin;
 #[cfg(test)]
 mod naive;
 mod place;
+mod plan;
 mod query;
 mod sample;
 #[cfg(test)]
 mod tests;
 mod tree;
-
-use rayon::prelude::*;
 
 pub use crate::descent::{Axis, Target};
 use crate::error::{Error, Result};
@@ -191,14 +191,31 @@ impl Pgm {
     /// # Panics
     /// If a clique names an attribute that there is not.
     pub fn marginals(&mut self, cliques: &[Vec<usize>], cancel: &Cancel) -> Result<Vec<Vec<f64>>> {
+        Ok(self.query(cliques, None, cancel)?.into_iter().flatten().collect())
+    }
+
+    /// As [`Pgm::marginals`]; `None` for a clique that would take more than `most` multiplications by itself, or a table above
+    /// the memory limit.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    ///
+    /// # Panics
+    /// If a clique names an attribute that there is not.
+    pub fn marginals_within(
+        &mut self,
+        most: u64,
+        cliques: &[Vec<usize>],
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<Vec<f64>>>> {
+        self.query(cliques, Some(most), cancel)
+    }
+
+    fn query(&mut self, cliques: &[Vec<usize>], most: Option<u64>, cancel: &Cancel) -> Result<Vec<Option<Vec<f64>>>> {
         self.calibrate(cancel)?;
         let rank = |&a: &usize| self.order.iter().position(|&b| b == a).expect("an attribute of the domain");
-        let axes = |clique: &Vec<usize>| clique.iter().map(rank).map(|r| (r, self.tree.cardinalities[r])).collect();
-        let owns: Vec<Vec<(usize, u32)>> = cliques.iter().map(axes).collect();
-        let sets: Vec<Vec<usize>> = owns.iter().map(|own| sorted(own.iter().map(|&(r, _)| r))).collect();
-        let tables = query::marginals(&self.tree, &self.beliefs, &sets, self.memory_limit, cancel)?;
-        let placed = tables.into_par_iter().zip(owns.par_iter().zip(&sets));
-        Ok(placed.map(|(table, (own, set))| in_order(table, own, set)).collect())
+        let ranks: Vec<Vec<usize>> = cliques.iter().map(|clique| clique.iter().map(rank).collect()).collect();
+        query::marginals(&self.tree, &self.beliefs, &ranks, self.memory_limit, most, cancel)
     }
 
     /// Draw records from the model.
@@ -259,14 +276,6 @@ impl Pgm {
         }
         all
     }
-}
-
-/// A table over a sorted set, with its axes in their own order.
-fn in_order(table: Vec<f64>, own: &[(usize, u32)], set: &[usize]) -> Vec<f64> {
-    let Some(places) = placement(own, set, |_, code| code) else { return table };
-    let mut ordered = vec![0.0; table.len()];
-    places.iter().zip(table).for_each(|(&place, value)| ordered[place as usize] = value);
-    ordered
 }
 
 fn sorted(attributes: impl Iterator<Item = usize>) -> Vec<usize> {

@@ -268,7 +268,7 @@ fn threads_change_nothing() {
         let cancel = Cancel::default();
         let mut model = Pgm::new(cardinalities, &targets, &[], 5e4, None, LIMIT, &cancel).unwrap();
         let losses: Vec<f64> = (0..8).map(|_| model.step(&cancel).unwrap()).collect();
-        let marginals = model.marginals(&[vec![3, 1], vec![4, 2, 0]], &cancel).unwrap();
+        let marginals = model.marginals(&queries(5), &cancel).unwrap();
         let records = model.records(5_000, 3, &cancel).unwrap();
         let codes: Vec<Vec<u32>> =
             records.iter().map(|codes| (0..5_000).map(|r| codes.column().code(r)).collect()).collect();
@@ -318,6 +318,51 @@ fn a_model_too_large_is_refused_before_it_is_built() {
     assert!(model.marginals(&[vec![0, 5]], &Cancel::default()).is_ok());
     let all: Vec<usize> = (0..6).collect();
     assert!(matches!(model.marginals(&[all], &Cancel::default()), Err(Error::ModelTooLarge { .. })));
+}
+
+#[test]
+fn marginals_that_cost_too_much_are_left_out() {
+    let problem = Problem::of_shape(3, false, 8);
+    let mut model = problem.fitted(5);
+    let (cliques, cancel) = (queries(5), Cancel::default());
+    let all: Vec<Option<Vec<f64>>> = model.marginals(&cliques, &cancel).unwrap().into_iter().map(Some).collect();
+    assert_eq!(model.marginals_within(u64::MAX, &cliques, &cancel).unwrap(), all);
+    assert_eq!(model.marginals_within(0, &cliques, &cancel).unwrap(), vec![None; cliques.len()]);
+    for most in [30, 100, 300, 1000, 3000] {
+        let some = model.marginals_within(most, &cliques, &cancel).unwrap();
+        for (i, (one, other)) in some.iter().zip(&all).enumerate() {
+            if let (Some(one), Some(other)) = (one, other) {
+                assert_near(one, other, &format!("{:?}", cliques[i]));
+            }
+            // What else is asked for does not matter.
+            assert_eq!(&model.marginals_within(most, &cliques[i..=i], &cancel).unwrap()[0].is_some(), &one.is_some());
+        }
+    }
+    // One table of more bytes than there may be.
+    let targets: Vec<Target> = (0..5).map(|a| plain(&[30; 6], &[a, a + 1])).collect();
+    let mut model = Pgm::new(&[30; 6], &targets, &[], 10.0, None, 1 << 22, &cancel).unwrap();
+    let cliques = [(0..6).collect(), vec![0, 5]];
+    let found = model.marginals_within(u64::MAX, &cliques, &cancel).unwrap();
+    assert!(found[0].is_none() && found[1].is_some());
+}
+
+#[test]
+fn marginals_are_the_same_when_messages_have_to_be_forgotten() {
+    let targets: Vec<Target> = (0..9).map(|a| plain(&[7; 10], &[a, a + 1])).collect();
+    let mut random = Random::new([2]);
+    let start: Vec<Vec<f64>> =
+        targets.iter().map(|target| target.values.iter().map(|_| 4.0 * random.unit()).collect()).collect();
+    let start: Vec<&[f64]> = start.iter().map(Vec::as_slice).collect();
+    let found = |limit: u64| {
+        let cancel = Cancel::default();
+        let mut model = Pgm::new(&[7; 10], &targets, &[], 10.0, Some(&start), LIMIT, &cancel).unwrap();
+        model.memory_limit = limit;
+        model.marginals(&queries(10), &cancel).unwrap()
+    };
+    let few = found(8 * 7 * 7 * 7 * 7);
+    for ((few, all), clique) in few.iter().zip(found(LIMIT)).zip(queries(10)) {
+        assert_near(few, &all, &format!("{clique:?}"));
+    }
 }
 
 #[test]
