@@ -61,7 +61,7 @@ class Workload(Mapping[Clique, float]):
             if frozenset(names) in seen:
                 raise ParameterError(f"clique {names!r} is in the workload twice; give it the sum of its weights")
             seen.add(frozenset(names))
-            self._weights[names] = number(f"the weight of {names!r}", weight)
+            self._weights[names] = number(f"the weight of {names!r} in the workload", weight)
         if not any(self._weights.values()):
             raise ParameterError("a workload needs at least one clique of a weight above 0")
         self._of_attribute: dict[str, float] = {}

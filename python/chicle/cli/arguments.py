@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import re
+from inspect import signature
 from typing import Any, NoReturn
 
 from chicle._checks import check_seed, integer, threads_or_all
 from chicle.discover import Discovery
+from chicle.domain import Domain
+from chicle.errors import ParameterError
 from chicle.mechanisms import BY_NAME
 from chicle.mechanisms.base import Mechanism
+from chicle.schema import Schema
+from chicle.workload import Workload
 
 __all__ = [
     "Parser",
@@ -20,6 +26,7 @@ __all__ = [
     "mechanism",
     "numbers",
     "subcommands",
+    "workload",
 ]
 
 
@@ -63,6 +70,12 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
     parser.add_argument("--delta", type=float, required=True, help="well below 1 / number of people, such as 1e-9")
     parser.add_argument("--mechanism", choices=BY_NAME, default="prism", help="how; prism by default")
     parser.add_argument(
+        "--workload",
+        metavar="FILE",
+        help="the marginals that matter, with --mechanism aim and others that ask for them: a JSON file as "
+        "chicle.Workload.to_json writes, or all-2way, all-3way (the default), target:COLUMN",
+    )
+    parser.add_argument(
         "--discovery",
         type=float,
         metavar="SHARE",
@@ -70,14 +83,29 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
     )
 
 
-def mechanism(arguments: argparse.Namespace, epsilon: float) -> Mechanism:
-    """Return the mechanism that was asked for, or refuse a budget that is none."""
+def mechanism(arguments: argparse.Namespace, epsilon: float, schema: Schema) -> Mechanism:
+    """Return the mechanism that was asked for, or refuse a budget or a workload that is none."""
     make = BY_NAME[arguments.mechanism]
     threads = threads_or_all(getattr(arguments, "threads", None))
     discovery = None if arguments.discovery is None else Discovery(share=arguments.discovery)
-    synth = make(epsilon=epsilon, delta=arguments.delta, discovery=discovery, threads=threads)
+    told: dict[str, Any] = {}
+    if arguments.workload is not None:
+        asking = [name for name, one in BY_NAME.items() if "workload" in signature(one).parameters]
+        if arguments.mechanism not in asking:
+            raise ParameterError(f"{arguments.mechanism} takes no --workload; {', '.join(asking)} do")
+        told["workload"] = workload(arguments.workload, schema.model.domain)
+    synth = make(epsilon=epsilon, delta=arguments.delta, discovery=discovery, threads=threads, **told)
     _ = synth.budget
     return synth
+
+
+def workload(text: str, domain: Domain) -> Workload:
+    """Return the workload of a file, or of a word for one."""
+    if found := re.fullmatch(r"all-(\d+)way", text):
+        return Workload.all_kway(domain, int(found[1]))
+    if text.startswith("target:"):
+        return Workload.target(domain, text.removeprefix("target:"))
+    return Workload.load(text)
 
 
 def numbers(text: str) -> list[float]:

@@ -10,6 +10,7 @@ from chicle.cli.terminal import Progress, say
 from chicle.errors import SchemaError
 from chicle.evaluate import evaluate
 from chicle.release import load
+from chicle.workload import Workload
 
 __all__ = ["add", "add_measures", "measures"]
 
@@ -45,6 +46,9 @@ def add_measures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gini", metavar="GROUP,CLASS,AMOUNT", help="three columns for the NIST Gini and pay-gap score"
     )
+    parser.add_argument(
+        "--workload", metavar="FILE", help="the marginals whose error counts: JSON as chicle.Workload.to_json writes"
+    )
     parser.add_argument("--triples", type=int, default=300, help="how many triples to compare (default 300)")
     parser.add_argument("--threads", type=int, help="how many threads to use; all there are by default")
 
@@ -54,6 +58,8 @@ def measures(arguments: argparse.Namespace) -> dict[str, Any]:
     told: dict[str, Any] = {"triples": arguments.triples}
     if arguments.label is not None:
         told["label"] = arguments.label
+    if arguments.workload is not None:
+        told["workload"] = Workload.load(arguments.workload)
     if arguments.gini is not None:
         told["gini"] = tuple(arguments.gini.split(","))
     return told

@@ -41,7 +41,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
 def _run(arguments: argparse.Namespace) -> int:
     schema = Schema.load(arguments.schema)
     first, *more = arguments.epsilon
-    synth = mechanism(arguments, first)
+    synth = mechanism(arguments, first, schema)
     plan = synth.sweep(schema, arguments.epsilon, arguments.records) if more else synth.plan(schema, arguments.records)
     say(plan.to_json() if arguments.json else str(plan))
     return 0

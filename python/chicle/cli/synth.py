@@ -33,6 +33,10 @@ Example:
 A table may be many files, each with the same columns, and larger than memory:
   chicle synth 'part-*.parquet' -s people.yaml -o synthetic.parquet --epsilon 1 --delta 1e-9
 
+Some marginals matter more than others? Say which:
+  chicle synth people.csv -s people.yaml -o synthetic.csv --epsilon 1 --delta 1e-9 --mechanism aim \
+    --workload target:income
+
 Each run spends anew: two runs at epsilon 1 on one table add up. Keep the release and use `chicle sample` for more rows.
 """
 
@@ -59,8 +63,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if len({Path(path).resolve() for path in outputs}) < len(outputs):
         raise ParameterError(f"{arguments.output} is named for the table and for the release; give them two names")
     check_draw(arguments)
-    synth = mechanism(arguments, arguments.epsilon)
     schema = Schema.load(arguments.schema)
+    synth = mechanism(arguments, arguments.epsilon, schema)
     schema.check_reviewed()
     synth.plan(schema)
     with Progress(quiet=arguments.quiet) as progress:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import comb
 from operator import itemgetter
 from os import PathLike
@@ -23,11 +23,12 @@ from chicle.evaluate.rows import row_scores
 from chicle.evaluate.subsample import Subsampling
 from chicle.evaluate.tables import read_both, schema_of
 from chicle.evaluate.violations import violation_scores
-from chicle.evaluate.workload import Workload, counted, weighted, workload_scores
+from chicle.evaluate.workload import counted, workload_scores
 from chicle.privacy.budget import Budget
 from chicle.privacy.stated import StatedLedger
 from chicle.release import Release
 from chicle.schema import Schema
+from chicle.workload import Workload
 
 __all__ = ["check_measures", "evaluate"]
 
@@ -43,7 +44,7 @@ def evaluate(
     epsilon: float | None = None,
     delta: float | None = None,
     seed: int = 0,
-    workload: Workload | None = None,
+    workload: Workload | Mapping[Clique, float] | Sequence[Clique] | None = None,
     label: str | None = None,
     gini: tuple[str, str, str] | None = None,
     pairs: int | None = None,
@@ -110,7 +111,9 @@ def evaluate(
     for size in sizes:
         more: list[Observer] = [*([association] if size == 2 else []), *([drawn] if size == widest else [])]
         observe([contest.real, *contest.others], cliques[size], threads, found[size], *more)
-    asked = (found[widest], drawn) if workload is None else counted(contest, weighted(workload, declared.domain))
+    asked = (
+        (found[widest], drawn) if workload is None else counted(contest, Workload.of(workload).over(declared.domain))
+    )
     errors = {size: _clique_errors(cliques[size], found[size], comb(len(declared.domain), size)) for size in sizes}
     scores = [
         *marginal_scores(contest, found),
@@ -140,7 +143,7 @@ def evaluate(
 def check_measures(
     schema: Schema,
     *,
-    workload: Workload | None = None,
+    workload: Workload | Mapping[Clique, float] | Sequence[Clique] | None = None,
     label: str | None = None,
     gini: tuple[str, str, str] | None = None,
     pairs: int | None = None,
@@ -152,7 +155,7 @@ def check_measures(
         if most is not None:
             integer(name, most, 1)
     if workload is not None:
-        weighted(workload, schema.domain)
+        Workload.of(workload).over(schema.domain)
     if label is not None:
         schema.domain.check((label,))
     if gini is not None:

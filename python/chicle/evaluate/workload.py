@@ -6,35 +6,16 @@ the synthetic rows in the cells of clique i. `subsample` says which fraction of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Mapping
 
-from chicle.domain import Clique, Domain
-from chicle.errors import ParameterError
+from chicle.domain import Clique
 from chicle.evaluate.contest import Contest
 from chicle.evaluate.distance import Distances
 from chicle.evaluate.marginals import observe
 from chicle.evaluate.result import Score
 from chicle.evaluate.subsample import Subsampling
-from chicle.privacy.budget import real as number
 
-__all__ = ["Workload", "counted", "weighted", "workload_scores"]
-
-Workload: TypeAlias = Mapping[Clique, float] | Sequence[Clique]
-"""Cliques, all of weight 1, or each with a weight of at least 0."""
-
-
-def weighted(workload: Workload, domain: Domain) -> dict[Clique, float]:
-    """Return the checked cliques of a workload with their weights."""
-    if isinstance(workload, str) or not isinstance(workload, (Mapping, Sequence)):
-        raise ParameterError(
-            f"a workload is a list of cliques, or a mapping from clique to weight, not a {type(workload).__name__}"
-        )
-    given = workload if isinstance(workload, Mapping) else dict.fromkeys(map(tuple, workload), 1.0)
-    weights = {domain.check(clique): number("a weight of the workload", weight) for clique, weight in given.items()}
-    if not weights or not all(0 <= weight < float("inf") for weight in weights.values()):
-        raise ParameterError("a workload needs at least one clique, and weights that are finite and not below 0")
-    return weights
+__all__ = ["counted", "workload_scores"]
 
 
 def counted(contest: Contest, weights: Mapping[Clique, float]) -> tuple[Distances, Subsampling]:

@@ -42,7 +42,7 @@ Expect: TypeAlias = Callable[[Sequence[Clique]], Sequence[npt.NDArray[np.float64
 WEIGHTS = 256
 """The weight of the clique that matters most."""
 
-_AT_ONCE = 2**22  # cells that are expected and compared at a time
+_AT_ONCE = 2**24  # cells that are expected and compared at a time
 _MOST = 2.0**53  # units: more than any distance; penalties are cut there, which moves no score by more
 
 
