@@ -9,16 +9,17 @@ Attributes join the network one by one. A family, an attribute X with parents P,
 
     sum over p in P of InDif(X, p)  -  what measuring it adds to the noise of all tables,
 
-in records; the latter is that of `dense_marg`, ``k ((T + t)^(3/2) - T^(3/2)) / sqrt(pi rho)`` with ``t = cells^(2/3)``
-and T the sum of t over the families so far. That is the theta-usefulness of the paper, told by the scores: parents are
-added while what they explain exceeds the noise on the cells they bring, so that there are more of them where the budget
-is large or values are few. An attribute that no parent is worth it for stays alone, with its 1-way.
+in records. Scores are drawn together as far as their spread is noise; the added noise is that of `dense_marg`,
+``k ((T + t)^(3/2) - T^(3/2)) / sqrt(pi rho)`` with ``t = cells^(2/3)`` and T the sum of t over the families so far.
+That is the theta-usefulness of the paper, told by the scores: parents are added while what they explain exceeds the
+noise on the cells they bring, so that there are more of them where the budget is large or values are few. An attribute
+that no parent is worth it for stays alone, with its 1-way.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from chicle.records import Countable
 from chicle.release import Release, generator_of
 from chicle.schema import Schema
 from chicle.select import indif
-from chicle.select.indif import Scores
+from chicle.select.expected_error import steady
 
 __all__ = ["PrivBayes"]
 
@@ -136,14 +137,25 @@ class PrivBayes(Mechanism):
             return Release(schema, tuple(one_ways), ledger, "PrivBayes", options)
         compression = compress(one_ways, domain, theta=self.theta)
         coded = compression.encode(records)
-        scores = indif(coded, ledger, rho=second, one_ways=compression.one_ways, pairs=candidates, threads=self.threads)
-        noise = records.max_records_per_person / math.sqrt(math.pi * third)
-        families = network(scores, compression.domain, noise=noise, parents=self.parents)
-        # With nothing worth a table, the rest of the budget makes the 1-ways better.
-        measured = self._measure(coded, families or singles, third, ledger)
+        # What noise has left one value of depends on nothing.
+        several = [pair for pair in candidates if min(compression.domain.shape(pair)) > 1]
+        families: list[Clique] = []
+        rest = second + third
+        if several:
+            rest = third
+            noise = records.max_records_per_person / math.sqrt(math.pi * third)
+            told = indif(coded, ledger, rho=second, one_ways=compression.one_ways, pairs=several, threads=self.threads)
+            scores = dict(zip(told.cliques, steady(told.values, told.sigma).tolist(), strict=True))
+            families = network(scores, compression.domain, noise=noise, parents=self.parents)
+        if not families:
+            # The rest makes the 1-ways better; values are merged by one of each attribute, so the worse ones go.
+            again = self._measure(records, singles, rest, ledger, "1-way")
+            best = [min(both, key=lambda one: one.sigma) for both in zip(one_ways, again, strict=True)]
+            notes = ("no pair of attributes stands out: attributes are independent",)
+            return Release(schema, tuple(best), ledger, "PrivBayes", options, notes)
+        measured = self._measure(coded, families, rest, ledger)
         released = [over_original(table, compression) for table in measured]
-        notes = () if families else ("no pair of attributes stands out: attributes are independent",)
-        return Release(schema, (*one_ways, *released), ledger, "PrivBayes", options, notes)
+        return Release(schema, (*one_ways, *released), ledger, "PrivBayes", options)
 
     def _generation(self) -> dict[str, Any]:
         """Return all that records depend on but measurements."""
@@ -161,13 +173,13 @@ def _candidates(domain: Domain) -> list[Clique]:
     return [pair for pair in pairs(domain) if domain.cells(pair) <= most]
 
 
-def network(scores: Scores, domain: Domain, *, noise: float, parents: int) -> list[Clique]:
+def network(scores: Mapping[Clique, float], domain: Domain, *, noise: float, parents: int) -> list[Clique]:
     """Return the families of a network of several attributes each, in the order in which they joined it.
 
     Parameters
     ----------
     scores
-        How far pairs are from independence, released; pairs that are not among them are never in a family.
+        How far pairs are from independence, from released values; others are no parent and child.
     domain
         The attributes.
     noise
@@ -177,13 +189,13 @@ def network(scores: Scores, domain: Domain, *, noise: float, parents: int) -> li
 
     Examples
     --------
-    >>> told = Scores((("a", "b"), ("a", "c"), ("b", "c")), np.array([900.0, 20.0, 300.0]), 10.0, private=True)
-    >>> network(told, Domain({"a": 2, "b": 3, "c": 4}), noise=2.0, parents=2)
+    >>> scores = {("a", "b"): 900.0, ("a", "c"): 20.0, ("b", "c"): 300.0}
+    >>> network(scores, Domain({"a": 2, "b": 3, "c": 4}), noise=2.0, parents=2)
     [('a', 'b'), ('b', 'c')]
     """
     names, sizes = list(domain), np.array(list(domain.values()), dtype=np.float64)
     worth = np.full((len(names), len(names)), -np.inf)
-    for (a, b), value in zip(scores.cliques, scores.values, strict=True):
+    for (a, b), value in scores.items():
         i, j = domain.position(a), domain.position(b)
         worth[i, j] = worth[j, i] = value
     inside = np.zeros(len(names), dtype=bool)
