@@ -55,9 +55,9 @@ class Gaussian(Mechanism):
     --------
     >>> import chicle
     >>> census = chicle.datasets.census(5_000, d=6)
-    >>> synth = chicle.Gaussian(epsilon=1, delta=1e-9, workload={("AGE", "SEX"): 2.0, ("SEX", "RACE"): 1.0}).fit(census)
+    >>> synth = chicle.Gaussian(epsilon=1, delta=1e-9, workload={("SEX", "AGE"): 2.0, ("SEX", "RACE"): 1.0}).fit(census)
     >>> {clique: table.shape for clique, table in synth.answers_.items()}
-    {('AGE', 'SEX'): (100, 2), ('SEX', 'RACE'): (2, 5)}
+    {('SEX', 'AGE'): (2, 116), ('SEX', 'RACE'): (2, 8)}
     >>> table = synth.sample(seed=0)
     """
 

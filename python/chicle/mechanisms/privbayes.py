@@ -1,9 +1,9 @@
 """PrivBayes (Zhang et al. 2017): 1-ways, a Bayesian network of strong dependencies, and the tables of its families.
 
-The network is made of released scores: the InDif of every pair of attributes, one noisy vector ([P] section 6.2 puts
-InDif in the place of mutual information too, whose sensitivity grows with log n). So the structure costs one release
-however many networks are weighed, and its sensitivity is the one that `chicle.select.indif` proves: each score is the
-L1 distance of exact counts from a product of 1-ways that were released before, and moves by at most k records.
+The network is made of released scores: the InDif of every pair of attributes, one noisy vector, which [P] section 6.1
+puts in the place of mutual information too. So the structure costs one release however many networks are weighed, and
+its sensitivity is the one that `chicle.select.indif` proves: each score is the L1 distance of exact counts from a
+product of 1-ways that were released before, and moves by exactly k records at most.
 
 Attributes join the network one by one. A family, an attribute X with parents P, is worth
 
