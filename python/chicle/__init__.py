@@ -23,7 +23,7 @@ from chicle.evaluate import Evaluation, evaluate
 from chicle.generate import Descent, Gum, Pgm, descend, gum, independent, jt_size, mcf, pgm
 from chicle.marginals import Counter, count
 from chicle.measure import Measurement, measure
-from chicle.mechanisms import AIM, MST, Independent, Prism, PrismOptions, PrivSyn
+from chicle.mechanisms import AIM, MST, MWEM, Gaussian, Independent, Prism, PrismOptions, PrivBayes, PrivSyn
 from chicle.privacy import Budget, Ledger
 from chicle.records import Records
 from chicle.release import Release, load
@@ -36,6 +36,7 @@ from chicle.workload import Workload
 __all__ = [
     "AIM",
     "MST",
+    "MWEM",
     "ArtefactError",
     "Budget",
     "BudgetExceeded",
@@ -50,6 +51,7 @@ __all__ = [
     "DomainError",
     "ErrorBound",
     "Evaluation",
+    "Gaussian",
     "Gum",
     "Independent",
     "InfeasibleError",
@@ -60,6 +62,7 @@ __all__ = [
     "Pgm",
     "Prism",
     "PrismOptions",
+    "PrivBayes",
     "PrivSyn",
     "PrivacyError",
     "Records",

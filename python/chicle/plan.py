@@ -142,8 +142,8 @@ class Sweep:
                 (
                     f"{plan.budget.epsilon:g}",
                     f"{plan.budget.rho:.4g}",
-                    _range(min(sigmas), max(sigmas), digits=3),
-                    _range(min(errors), max(errors)),
+                    _range(min(sigmas, default=None), max(sigmas, default=None), digits=3) or "not measured",
+                    _range(min(errors, default=None), max(errors, default=None)) or "not measured",
                     _range(_least(pairs), _most(pairs)) or "not measured",
                 )
             )

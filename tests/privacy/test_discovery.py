@@ -217,7 +217,15 @@ BUDGETS: list[dict[str, Any]] = [
     {"rho": 0.1, "discovery": Discovery(delta=1e-9)},
     {"mu": 1.0, "discovery": Discovery(delta=1e-12, share=0.7)},
 ]
-MECHANISMS = [chicle.Independent, chicle.Prism, chicle.PrivSyn, chicle.MST]
+MECHANISMS = [
+    chicle.Independent,
+    chicle.Prism,
+    chicle.PrivSyn,
+    chicle.MST,
+    chicle.MWEM,
+    chicle.PrivBayes,
+    chicle.Gaussian,
+]
 
 
 @pytest.mark.parametrize("make", MECHANISMS)
@@ -564,7 +572,7 @@ class WholeTape(Tape):
     def discover(self, counts: Any, told: DiscoveryEvent, ledger: Ledger) -> Any:
         """Release the values that the neighbour released, whatever noise that takes."""
         place = len(self.events)
-        self.events.append(told)  # type: ignore[arg-type]
+        self.events.append(told)
         self.exact.append(dict(zip(self.values, counts.tolist(), strict=True)))
         if self.replayed is None:
             kept = [self.values[i] for i in door.release_frequent(counts, told, ledger)]

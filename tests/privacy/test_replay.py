@@ -17,8 +17,9 @@ import pytest
 import chicle
 from chicle import Budget, Ledger, PrismOptions, Records, Schema
 from chicle.mechanisms.base import Mechanism
-from chicle.privacy import GaussianEvent, TestNoise
+from chicle.privacy import TestNoise
 from chicle.privacy import mechanisms as door
+from chicle.privacy.ledger import ExponentialEvent, GaussianEvent
 from chicle.records import Countable
 from chicle.select.indif import INDIF_UNITS
 
@@ -28,6 +29,12 @@ MECHANISMS: dict[str, Callable[..., Mechanism]] = {
     "PrivSyn-published": lambda **given: chicle.PrivSyn(form="published", options={"passes": 3}, **given),
     "PrivSyn-pgm": lambda **given: chicle.PrivSyn(generator="pgm", **given),
     "MST": chicle.MST,
+    "MWEM": chicle.MWEM,
+    "MWEM-pairs": lambda **given: chicle.MWEM(
+        workload=[("a", "b"), ("c", "e"), ("b", "d", "f")], rounds=3, alpha=0.5, **given
+    ),
+    "PrivBayes": chicle.PrivBayes,
+    "Gaussian": chicle.Gaussian,
     "Prism": chicle.Prism,
     "Prism-pairs": lambda **given: chicle.Prism(options=PrismOptions(order=2, sizes=(3, 2)), **given),
     "Prism-plain": lambda **given: chicle.Prism(
@@ -45,15 +52,20 @@ class NoNoise(TestNoise):
     def discrete_laplace(self, *_: Any) -> Any:
         raise AssertionError("noise was drawn elsewhere")
 
+    def choose(self, *_: Any) -> Any:
+        raise AssertionError("noise was drawn elsewhere")
+
 
 @dataclass
 class Tape:
     """What went through the door: the events, the exact values, and what was released instead of them."""
 
     replayed: "Tape | None" = None
-    events: list[GaussianEvent] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)
     exact: list[Any] = field(default_factory=list)
     released: list[Any] = field(default_factory=list)
+    sensitivities: list[int] = field(default_factory=list)
+    """Of the scores of choices, one for each."""
 
     def release(self, values: Sequence[Any], events: Sequence[GaussianEvent], ledger: Ledger) -> list[Any]:
         start = len(self.events)
@@ -67,6 +79,21 @@ class Tape:
             noisy = self.replayed.released[start : len(self.events)]
         self.released += noisy
         return noisy
+
+    def choose(self, scores: Any, sensitivity: int, event: ExponentialEvent, ledger: Ledger) -> int:
+        at, choice = len(self.events), len(self.sensitivities)
+        self.events.append(event)
+        self.exact.append(scores)
+        self.sensitivities.append(sensitivity)
+        if self.replayed is None:
+            chosen = door.release_choice(scores, sensitivity, event, ledger)
+        else:
+            assert self.replayed.events[at] == event, "another question than before"
+            assert self.replayed.sensitivities[choice] == sensitivity, "another question than before"
+            ledger.debit([event])
+            chosen = int(self.replayed.released[at])
+        self.released.append(chosen)
+        return chosen
 
 
 def table_of(seed: int, rows: int, domain: dict[str, int]) -> Any:
@@ -93,8 +120,9 @@ def run(
 ) -> tuple[Tape, Records, tuple[str, ...]]:
     tape = Tape(replayed)
     # By the modules' names: those of the package are functions.
-    for module in ("chicle.measure", "chicle.select.indif"):
+    for module in ("chicle.measure", "chicle.select.indif", "chicle.select.worst"):
         monkeypatch.setattr(sys.modules[module], "release_gaussian", tape.release)
+    monkeypatch.setattr(sys.modules["chicle.select.worst"], "release_choice", tape.choose)
     k = schema.max_records_per_person
     records = Records(dict(zip(schema.domain, rows.T, strict=True)), schema.domain, max_records_per_person=k)
     noise = TestNoise(11) if replayed is None else NoNoise(11)
@@ -126,6 +154,7 @@ def test_a_person_moves_every_release_by_no_more_than_its_event_says(
     make = MECHANISMS[mechanism]
     scores_move = 4 if mechanism == "PrivSyn-published" else 1
     everybody, made, notes = run(make, table, schema, budget, monkeypatch)
+    assert bool(everybody.sensitivities) is mechanism.startswith("MWEM")
     if mechanism.startswith("Prism") and rows > 2:
         assert any(len(event.clique or ()) > 1 for event in everybody.events), "or there is little to replay"
     newcomer = np.repeat([[size - 1 for size in DOMAIN.values()]], k, axis=0)
@@ -134,7 +163,11 @@ def test_a_person_moves_every_release_by_no_more_than_its_event_says(
     for neighbour in neighbours:
         tape, again, same_notes = run(make, neighbour, schema, budget, monkeypatch, replayed=everybody)
         assert len(tape.events) == len(everybody.events)
+        sensitivities = iter(everybody.sensitivities)
         for event, mine, theirs in zip(everybody.events, everybody.exact, tape.exact, strict=True):
+            if isinstance(event, ExponentialEvent):
+                assert np.abs(mine - theirs).max() <= next(sensitivities)
+                continue
             moved = np.abs(mine.astype(float) - theirs)
             assert np.linalg.norm(moved.ravel()) <= event.l2_sensitivity * (1 + 1e-12)
             if event.clique is None:
@@ -186,6 +219,21 @@ def test_a_mechanism_that_peeks_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
         def _fit(self, records: Countable, *arguments: Any) -> Any:
             (number,) = chicle.count(records, [()])
             self.options = PrismOptions(selection=0.02 + 0.01 * int(number % 2))
+            return super()._fit(records, *arguments)
+
+    schema = Schema.from_cardinalities(DOMAIN)
+    table = table_of(0, 3_000, DOMAIN)
+    budget = {"epsilon": 1.0, "delta": 1e-9}
+    tape, _, _ = run(Peeks, table, schema, budget, monkeypatch)
+    with pytest.raises(AssertionError, match="another question"):
+        run(Peeks, table[1:], schema, budget, monkeypatch, replayed=tape)
+
+
+def test_a_choice_that_peeks_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Peeks(chicle.MWEM):
+        def _fit(self, records: Countable, *arguments: Any) -> Any:
+            (number,) = chicle.count(records, [()])
+            self.workload = [("a", "b"), ("c", "d"), ("e", "f")][: 2 + int(number % 2)]
             return super()._fit(records, *arguments)
 
     schema = Schema.from_cardinalities(DOMAIN)

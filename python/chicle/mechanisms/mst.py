@@ -24,7 +24,7 @@ from chicle.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.select import indif
 
-__all__ = ["MST"]
+__all__ = ["MST", "ModelRecords", "compressed_model"]
 
 _BYTES = 400  # that the model of a tree takes for each measured cell, at most
 
@@ -135,7 +135,7 @@ def _candidates(domain: Domain) -> list[Clique]:
 
 
 @dataclass(frozen=True, eq=False)
-class _ModelRecords(Generator):
+class ModelRecords(Generator):
     """Records of the graphical model of the measurements, over the compressed domain."""
 
     targets: Sequence[Measurement]
@@ -143,16 +143,18 @@ class _ModelRecords(Generator):
     iterations: int
 
     def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
+        """Fit the model, noting its steps, and draw `n` records of it."""
         model = Pgm(self.targets, self.compression.domain, threads=threads).fit(self.iterations, progress=note)
         return self.compression.decode(model.records(n, seed), seed)
 
 
 @generator_of("MST")
-def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
+def compressed_model(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
+    """Return what makes records of 1-ways and of tables over the values that these leave."""
     one_ways, rest = singles_of(schema, measurements)
     compression = compress(one_ways, schema.domain, theta=told["theta"])
     measured = [over_compressed(table, compression) for table in rest]
     for table in measured:
         if table.coarsening:
-            raise DomainError(f"the measurement of {table.clique!r} is coarser than the values that MST keeps")
-    return _ModelRecords([*compression.one_ways, *measured], compression, told["iterations"])
+            raise DomainError(f"the measurement of {table.clique!r} is coarser than the values that are kept")
+    return ModelRecords([*compression.one_ways, *measured], compression, told["iterations"])

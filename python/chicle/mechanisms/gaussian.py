@@ -1,0 +1,159 @@
+"""The Gaussian mechanism on a workload ([A] section 6.1): every clique of it is measured, none is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle._checks import integer
+from chicle.discover import Discovery
+from chicle.domain import Clique, Domain
+from chicle.errors import InfeasibleError, ParameterError
+from chicle.generate.descent import descend
+from chicle.measure import Measurement, measure
+from chicle.mechanisms.base import Mechanism
+from chicle.plan import Plan, Step, noise_errors, rough_cost
+from chicle.privacy.budget import Accounting, Budget, calibrate
+from chicle.privacy.ledger import Ledger
+from chicle.records import Countable, Records
+from chicle.release import Generator, Note, Release, generator_of
+from chicle.schema import Schema
+from chicle.workload import Workload
+
+__all__ = ["Gaussian"]
+
+_SWEEPS = 3
+
+
+class Gaussian(Mechanism):
+    """Measure every clique of a workload; the noisy tables themselves are the answers.
+
+    The budget is shared so that the weighted noise of all tables together is least. A table of n_i cells has an
+    expected L1 noise of ``sqrt(2 / pi) n_i sigma_i``, and sigma_i costs ``rho_i = k^2 / (2 sigma_i^2)``. To minimise
+    ``sum c_i n_i sigma_i`` for a fixed sum of rho_i, the derivative ``-c_i n_i rho_i^(-3/2)`` must be the same for all
+    i: ``rho_i ~ (c_i n_i)^(2/3)``, which for equal weights is equation 1 of [P].
+
+    The baseline of the paper has no records. `answers_` is what it gives; `sample` makes records that fit the answers
+    by residual descent, which is ours.
+
+    Parameters
+    ----------
+    epsilon, delta, rho, mu, accounting, discovery, threads, progress
+        As for every mechanism.
+    workload
+        What to measure, a `chicle.Workload` or cliques; all pairs of attributes by default (all there is, of one).
+        Cliques of weight 0 are left out.
+    max_cells
+        Most cells of all tables together: a workload with more is refused before anything is spent.
+
+    Examples
+    --------
+    >>> import chicle
+    >>> census = chicle.datasets.census(5_000, d=6)
+    >>> synth = chicle.Gaussian(epsilon=1, delta=1e-9, workload={("SEX", "AGE"): 2.0, ("SEX", "RACE"): 1.0}).fit(census)
+    >>> {clique: table.shape for clique, table in synth.answers_.items()}
+    {('SEX', 'AGE'): (2, 116), ('SEX', 'RACE'): (2, 8)}
+    >>> table = synth.sample(seed=0)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        accounting: Accounting | None = None,
+        discovery: Discovery | None = None,
+        workload: Workload | Mapping[Clique, float] | Iterable[Iterable[str]] | None = None,
+        max_cells: int = 20_000_000,
+        threads: int | None = None,
+        progress: Callable[[int, float], None] | None = None,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            accounting=accounting,
+            discovery=discovery,
+            threads=threads,
+            progress=progress,
+        )
+        # A plan and a fit both read it.
+        self.workload = list(workload) if isinstance(workload, Iterator) else workload
+        self.max_cells = max_cells
+
+    @property
+    def answers_(self) -> Mapping[Clique, npt.NDArray[Any]]:
+        """The noisy table of each clique of the workload: counts with noise of mean 0, so some may be negative."""
+        return MappingProxyType({table.clique: table.values for table in self._fitted().measurements})
+
+    def _check(self, schema: Schema) -> None:
+        self._shares(schema.domain)
+
+    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
+        domain, steps = schema.domain, []
+        for clique, share in self._shares(domain).items():
+            part, cells = budget.rho * share, domain.cells(clique)
+            sigma = calibrate(part, l2_sensitivity=schema.max_records_per_person)
+            (error,) = noise_errors([float(cells)], [sigma], n)
+            release = "1-way" if len(clique) == 1 else "marginal"
+            steps.append(Step(release=release, of=" x ".join(clique), values=cells, rho=part, sigma=sigma, error=error))
+        return Plan("Gaussian", budget, steps, n, rough_cost(domain, n, per_pair=15))
+
+    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
+        shares = self._shares(schema.domain)
+        k = schema.max_records_per_person
+        sigmas = [calibrate(rho * share, l2_sensitivity=k) for share in shares.values()]
+        measured = measure(records, list(shares), sigmas, ledger, threads=self.threads)
+        told = {name for clique in shares for name in clique}
+        notes = tuple(
+            f"{name!r} is in no clique of the workload: its values come evenly"
+            for name in schema.domain
+            if name not in told
+        )
+        return Release(schema, tuple(measured), ledger, "Gaussian", notes=notes)
+
+    def _shares(self, domain: Domain) -> dict[Clique, float]:
+        """Return the part of the budget of each clique, by the allocation that the class derives."""
+        most = integer("max_cells", self.max_cells, 1)
+        given = Workload.all_kway(domain, 2) if self.workload is None else Workload.of(self.workload).over(domain)
+        weighed = {clique: weight for clique, weight in given.items() if weight > 0}
+        if (cells := sum(map(domain.cells, weighed))) > most:
+            raise InfeasibleError(
+                f"the {len(weighed):,} tables of the workload have {cells:.3g} cells together, above max_cells "
+                f"{most:,}; give a workload of fewer or smaller cliques, or raise max_cells"
+            )
+        return dict(zip(weighed, _allocation(weighed, domain).tolist(), strict=True))
+
+
+def _allocation(weights: Mapping[Clique, float], domain: Domain) -> npt.NDArray[np.float64]:
+    # Relative to the largest, so that no weight overflows or vanishes.
+    loads = np.array([np.log(weight) + np.log(domain.cells(clique)) for clique, weight in weights.items()])
+    parts = np.exp((loads - loads.max()) * (2 / 3))
+    shares: npt.NDArray[np.float64] = parts / parts.sum()
+    return shares
+
+
+@dataclass(frozen=True, eq=False)
+class _AnswerRecords(Generator):
+    """Records that fit the answers, by residual descent."""
+
+    answers: Sequence[Measurement]
+    domain: Domain
+
+    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
+        return descend(self.answers, self.domain, n, sweeps=_SWEEPS, seed=seed, threads=threads, progress=note)
+
+
+@generator_of("Gaussian")
+def _generator(schema: Schema, measurements: Sequence[Measurement], options: Mapping[str, Any]) -> Generator:
+    if options:
+        raise ParameterError("the Gaussian mechanism has no options")
+    return _AnswerRecords(measurements, schema.domain)
