@@ -64,7 +64,7 @@ def together(tables: Sequence[Measurement]) -> list[Measurement]:
     --------
     >>> first, second = Measurement(("a",), np.array([4, 0]), 1.0), Measurement(("a",), np.array([9, 5]), 2.0)
     >>> (both,) = together([first, second])
-    >>> both.values.tolist(), round(both.sigma, 3)
+    >>> both.values.round(6).tolist(), round(both.sigma, 3)
     ([5.0, 1.0], 0.894)
     """
     found: dict[Any, Measurement] = {}

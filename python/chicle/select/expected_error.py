@@ -183,7 +183,7 @@ class NoiseClasses:
     --------
     >>> counts = np.array([[900.0, 40.0], [0.0, 60.0]])
     >>> NoiseClasses(np.array([5.0, 50.0])).errors(counts).round(0)
-    array([ 8., 58.])
+    array([ 8., 60.])
     """
 
     def __init__(self, sigmas: Floats) -> None:
