@@ -17,7 +17,7 @@ from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, estimate_total
 from chicle.records import Records
 
-__all__ = ["Pgm", "Zeros", "jt_size", "model_bytes", "pgm"]
+__all__ = ["Pgm", "Zeros", "jt_size", "jt_sizes", "model_bytes", "pgm"]
 
 Zeros: TypeAlias = Mapping[Clique, npt.ArrayLike]
 """Structural zeros: for some cliques which of their cells no record can be in, as an array of truth values."""
@@ -277,10 +277,20 @@ def jt_size(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -> int:
     >>> jt_size([("a", "b"), ("b", "c"), ("c", "d")], domain), jt_size([("a", "b", "c", "d")], domain)
     (2400, 80000)
     """
+    (size,) = jt_sizes([()], domain, held=cliques)
+    return size
+
+
+def jt_sizes(
+    candidates: Iterable[Iterable[str]], domain: Mapping[str, int], *, held: Iterable[Iterable[str]] = ()
+) -> list[int]:
+    """Return the bytes of the junction tree of some cliques with each of the candidates, as `jt_size`."""
     domain = domain if isinstance(domain, Domain) else Domain(domain)
-    held = [[domain.position(name) for name in domain.check(clique)] for clique in cliques]
-    (cells,) = _core.model_cells(list(domain.values()), held, [[]])
-    return _BYTES * cells
+    places, wanted = (
+        [[domain.position(name) for name in domain.check(clique)] for clique in cliques]
+        for cliques in (held, candidates)
+    )
+    return [_BYTES * cells for cells in _core.model_cells(list(domain.values()), places, wanted)]
 
 
 def model_bytes(cliques: Sequence[Clique], domain: Domain) -> int:

@@ -8,8 +8,7 @@ AIM as published, one clique a round, on a graphical model (`mechanisms.aim_mode
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from chicle._checks import integer, number
@@ -17,7 +16,7 @@ from chicle.bounds import Distance
 from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
-from chicle.generate.pgm import Pgm, Zeros, jt_size
+from chicle.generate.pgm import Zeros, jt_size
 from chicle.measure import Measurement, estimate_total, measure, total_sigma
 from chicle.mechanisms.aim_bounds import distances_of_choices, distances_of_scores
 from chicle.mechanisms.aim_model import ModelRounds, Round, penalty
@@ -25,6 +24,7 @@ from chicle.mechanisms.aim_records import RecordRounds
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.denoised import denoised_records
 from chicle.mechanisms.ground import TOO_NOISY, Parts, lay_ground
+from chicle.mechanisms.model_records import ModelRecords
 from chicle.mechanisms.prism_options import PrismOptions
 from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget, calibrate
@@ -265,42 +265,20 @@ def _model_rounds(
     return ModelRounds(domain, workload, told["max_size"], told["iterations"], zeros=fitting, threads=threads)
 
 
-@dataclass(frozen=True, eq=False)
-class _ModelRecords(Generator):
-    """Records of the graphical model of all measurements, fitted once."""
+@dataclass(eq=False)
+class _ChosenRecords(ModelRecords):
+    """Records of the graphical model, and the choices that led to it."""
 
-    schema: Schema
-    measurements: Sequence[Measurement]
-    told: Mapping[str, Any]
-
-    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
-        """Draw `n` records."""
-        del note, threads
-        return self._model.records(n, seed)
+    rounds: Sequence[Round] = ()
+    run: ModelRounds | None = None
+    k: int = 1
 
     def distances(self, cliques: Sequence[Clique], *, threads: int | None = None) -> list[Distance | None]:
         """Return what the choices of cliques tell of those that were not chosen ([A] Theorem 4)."""
-        domain = self.schema.domain
-        rounds = [
-            Round(one.clique, epsilon, one.sigma, part)
-            for one, (epsilon, part) in zip(self.measurements[len(domain) :], self.told["rounds"], strict=True)
-        ]
-        run = self._rounds
-        run.threads = threads
-        k = self.schema.max_records_per_person
-        return distances_of_choices(run, self.measurements, rounds, cliques, max_records_per_person=k)
-
-    @cached_property
-    def _rounds(self) -> ModelRounds:
-        domain = self.schema.domain
-        return _model_rounds(
-            domain, self.told, self.schema.zeros, Workload.from_told(self.told["workload"], domain), None
-        )
-
-    @cached_property
-    def _model(self) -> Pgm:
-        model = Pgm(self.measurements, self.schema.domain, zeros=self._rounds.zeros)
-        return model.fit(10 * int(self.told["iterations"]))
+        if self.run is None or not self.rounds:
+            return [None] * len(cliques)
+        run = replace(self.run, threads=threads)
+        return distances_of_choices(run, self.targets, self.rounds, cliques, max_records_per_person=self.k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,6 +310,11 @@ def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mappin
         made = denoised_records(schema, measurements, _options(told))
         return _ScoredRecords(schema, measurements, told, made)
     _, rest = singles_of(schema, measurements)
-    if "rounds" in told and len(told["rounds"]) != len(rest):
-        raise ParameterError("each table of AIM has a round")
-    return _ModelRecords(schema, measurements, {"rounds": [], **told})
+    run = _model_rounds(schema.domain, told, schema.zeros, Workload.from_told(told["workload"], schema.domain), None)
+    rounds = []
+    if "rounds" in told:
+        pairs = zip(rest, told["rounds"], strict=True)
+        rounds = [Round(one.clique, float(epsilon), one.sigma, float(part)) for one, (epsilon, part) in pairs]
+    steps = 10 * int(told["iterations"])
+    k = schema.max_records_per_person
+    return _ChosenRecords(measurements, schema.domain, steps, zeros=run.zeros, rounds=rounds, run=run, k=k)

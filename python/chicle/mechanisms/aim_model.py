@@ -25,9 +25,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from chicle import _core
 from chicle.domain import Clique, Domain
-from chicle.generate.pgm import Pgm, Zeros
+from chicle.generate.pgm import Pgm, Zeros, jt_sizes
 from chicle.measure import Measurement, estimate_total, measure
 from chicle.privacy.budget import calibrate, calibrate_choice
 from chicle.privacy.ledger import Ledger
@@ -89,7 +88,6 @@ class ModelRounds:
         closure = [clique for clique in self.workload.closure() if clique not in singles]
         self._candidates = [*singles, *closure]
         self._weights = dict(zip(self._candidates, map(self.workload.relevance, self._candidates), strict=True))
-        self._sizes = list(self.domain.values())
 
     def run(
         self,
@@ -163,14 +161,11 @@ class ModelRounds:
         worth = [clique for clique in self._candidates if penalty(clique, sigma, self.domain) <= most]
         held = {one.clique for one in measured} | set(self.zeros)
         inside = [frozenset(clique) for clique in held]
-        places = [[self.domain.position(name) for name in clique] for clique in (*held,)]
-        wanted = [[self.domain.position(name) for name in clique] for clique in worth]
-        cells = _core.model_cells(self._sizes, places, wanted)
-        limit = part * self.max_size / 8
+        sizes = jt_sizes(worth, self.domain, held=held)
         fitting = [
             clique
-            for clique, size in zip(worth, cells, strict=True)
-            if size <= limit or any(frozenset(clique) <= other for other in inside)
+            for clique, size in zip(worth, sizes, strict=True)
+            if size <= part * self.max_size or any(frozenset(clique) <= other for other in inside)
         ]
         # Where nothing is worth it, the smallest table does the least harm.
         return fitting or [min(self._candidates, key=self.domain.cells)]

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from chicle._checks import integer, number
-from chicle.compress import Compression, compress, over_compressed, over_original
+from chicle.compress import compress, over_compressed, over_original
 from chicle.discover import Discovery
 from chicle.domain import Clique, Domain, pairs
 from chicle.errors import DomainError
-from chicle.generate.pgm import Pgm
 from chicle.generate.start import spanning_forest
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement
 from chicle.mechanisms.base import Mechanism, in_parts
+from chicle.mechanisms.model_records import ModelRecords
 from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable, Records
-from chicle.release import Generator, Note, Release, generator_of, singles_of
+from chicle.records import Countable
+from chicle.release import Generator, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.select import indif
 
@@ -134,20 +133,6 @@ def _candidates(domain: Domain) -> list[Clique]:
     return [pair for pair in pairs(domain) if domain.cells(pair) <= most]
 
 
-@dataclass(frozen=True, eq=False)
-class ModelRecords(Generator):
-    """Records of the graphical model of the measurements, over the compressed domain."""
-
-    targets: Sequence[Measurement]
-    compression: Compression
-    iterations: int
-
-    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
-        """Fit the model, noting its steps, and draw `n` records of it."""
-        model = Pgm(self.targets, self.compression.domain, threads=threads).fit(self.iterations, progress=note)
-        return self.compression.decode(model.records(n, seed), seed)
-
-
 @generator_of("MST")
 def compressed_model(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
     """Return what makes records of 1-ways and of tables over the values that these leave."""
@@ -157,4 +142,4 @@ def compressed_model(schema: Schema, measurements: Sequence[Measurement], told: 
     for table in measured:
         if table.coarsening:
             raise DomainError(f"the measurement of {table.clique!r} is coarser than the values that are kept")
-    return ModelRecords([*compression.one_ways, *measured], compression, told["iterations"])
+    return ModelRecords([*compression.one_ways, *measured], compression.domain, told["iterations"], compression)

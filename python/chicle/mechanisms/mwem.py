@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from chicle import _core
 from chicle._checks import integer, number
 from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
-from chicle.generate.pgm import Pgm, jt_size
+from chicle.generate.pgm import Pgm, jt_size, jt_sizes
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement, estimate_total, measure
 from chicle.mechanisms.base import Mechanism
+from chicle.mechanisms.model_records import ModelRecords
 from chicle.plan import Plan, Step, noise_errors, rough_cost
 from chicle.privacy.budget import Accounting, Budget, calibrate, calibrate_choice
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable, Records
-from chicle.release import Generator, Note, Release, generator_of
+from chicle.records import Countable
+from chicle.release import Generator, Release, generator_of
 from chicle.schema import Schema
 from chicle.select import choose_worst
 from chicle.workload import Workload
@@ -215,11 +215,8 @@ class MWEM(Mechanism):
     def _fitting(self, cliques: Sequence[Clique], measured: Sequence[Measurement], domain: Domain) -> list[Clique]:
         """Return which cliques leave the junction tree below its limit, and could be worth measuring on some data."""
         held = {table.clique for table in measured}
-        places = [[domain.position(name) for name in clique] for clique in held]
-        wanted = [[domain.position(name) for name in clique] for clique in cliques]
-        cells = _core.model_cells(list(domain.values()), places, wanted)
-        limit = self.max_size // _BYTES
-        fitting = [c for c, size in zip(cliques, cells, strict=True) if size <= limit or c in held]
+        sizes = jt_sizes(cliques, domain, held=held)
+        fitting = [c for c, size in zip(cliques, sizes, strict=True) if size <= self.max_size or c in held]
         return _worth(fitting, domain, estimate_total(measured)) if measured else fitting
 
 
@@ -232,24 +229,13 @@ def _worth(cliques: Sequence[Clique], domain: Domain, n: int) -> list[Clique]:
 def _model(
     measured: Sequence[Measurement], domain: Domain, max_size: int, start: Pgm | None, threads: int | None
 ) -> Pgm:
-    limit = 2 * max_size + MEMORY_LIMIT
-    return Pgm(measured, domain, start=start, threads=threads, memory_limit=limit)
+    return Pgm(measured, domain, start=start, threads=threads, memory_limit=_memory_limit(max_size))
 
 
-@dataclass(frozen=True, eq=False)
-class _ModelRecords(Generator):
-    """Records of the graphical model of all measurements."""
-
-    measured: Sequence[Measurement]
-    domain: Domain
-    max_size: int
-    iterations: int
-
-    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
-        model = _model(self.measured, self.domain, self.max_size, None, threads)
-        return model.fit(self.iterations, progress=note).records(n, seed)
+def _memory_limit(max_size: int) -> int:
+    return 2 * max_size + MEMORY_LIMIT
 
 
 @generator_of("MWEM")
 def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
-    return _ModelRecords(measurements, schema.domain, told["max_size"], told["iterations"])
+    return ModelRecords(measurements, schema.domain, told["iterations"], memory_limit=_memory_limit(told["max_size"]))
