@@ -17,7 +17,7 @@ from tables import distance, load
 
 import chicle
 
-MECHANISMS = ("independent", "mst", "privsyn", "privsyn-descent", "privsyn-pgm", "prism")
+MECHANISMS = ("independent", "mst", "privbayes", "privsyn", "privsyn-descent", "privsyn-pgm", "aim", "prism")
 EPSILONS = (0.2, 1.0, 5.0)
 TRIPLES = 400
 
