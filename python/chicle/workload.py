@@ -68,6 +68,9 @@ class Workload(Mapping[Clique, float]):
         for names, weight in self._weights.items():
             for name in names:
                 self._of_attribute[name] = self._of_attribute.get(name, 0.0) + weight
+        if not math.isfinite(math.fsum(self._of_attribute.values())):
+            raise ParameterError("the weights of the workload add up to more than a float holds; give smaller ones")
+        _check_size(sum(2 ** min(len(clique), 64) for clique in self._weights) // 8)
 
     @classmethod
     def all_kway(cls, domain: Mapping[str, int], k: int = 3) -> Workload:
@@ -189,7 +192,7 @@ class Workload(Mapping[Clique, float]):
         rule = 'a workload is {"workload": [{"clique": ["a", "b"], "weight": 1}, ...]}'
         try:
             told: Any = json.loads(text)
-        except ValueError:
+        except (RecursionError, TypeError, ValueError):
             raise ParameterError(f"this is not JSON; {rule}") from None
         entries = told.get("workload") if isinstance(told, dict) else None
         if not isinstance(entries, list):
@@ -272,4 +275,7 @@ def _clique(names: object) -> Clique:
 
 def _check_size(cliques: int) -> None:
     if cliques > _MOST:
-        raise ParameterError(f"a workload of {cliques:,} cliques; at most {_MOST:,} are taken. Choose a smaller k")
+        raise ParameterError(
+            f"a workload of {cliques:,} cliques, or of so many inside them; at most {_MOST:,} are taken. Choose "
+            "smaller cliques, or fewer"
+        )

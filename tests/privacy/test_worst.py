@@ -196,8 +196,14 @@ def test_bad_input_costs_nothing() -> None:
         choose_worst(table, CLIQUES, expected, ledger, **{**given, "epsilon": 9.0})
     with pytest.raises(InfeasibleError):
         distances(table, CLIQUES, expected, ledger, rho=0.001, memory_limit=8)
-    with pytest.raises(PrivacyError, match="at least 1"):
-        exponential([1, 2], sensitivity=0, epsilon=0.1, ledger=ledger)
+    for wrong in (0, 1.5, "1", math.nan):
+        with pytest.raises(ParameterError, match="sensitivity"):
+            exponential([1, 2], sensitivity=wrong, epsilon=0.1, ledger=ledger)  # type: ignore[arg-type]
+    with pytest.raises(PrivacyError, match="too small for an exact choice"):
+        exponential([1, 2], sensitivity=7, epsilon=1e-14, ledger=ledger)
+    for weight in (math.inf, math.nan):
+        with pytest.raises(ParameterError, match="finite"):
+            choose_worst(table, CLIQUES, expected, ledger, **{**given, "weights": [1.0, weight, 1.0]})
     with pytest.raises(PrivacyError, match="at least one candidate"):
         exponential(np.empty(0, dtype=int), sensitivity=1, epsilon=0.1, ledger=ledger)
     assert not ledger.events

@@ -250,6 +250,32 @@ def test_distances_by_scores_are_not_idle() -> None:
         assert "table: distance at most" in repr(bound)
 
 
+@pytest.mark.parametrize("generator", ["records", "pgm"])
+def test_a_clique_may_be_asked_for_twice(generator: Any) -> None:
+    release = AIM(epsilon=1, delta=1e-9, generator=generator).fit(chicle.datasets.census(4_000, d=7)).release_
+    pairs = list(combinations(release.schema.domain, 2))
+    once, twice = release.error_bounds(pairs), release.error_bounds([*pairs, *pairs])
+    assert [bound.known for bound in twice] == 2 * [bound.known for bound in once]
+    assert not all(bound.supported for bound in once)
+
+
+def test_scores_that_were_paid_for_are_kept_though_nothing_was_chosen() -> None:
+    rng = np.random.default_rng(0)
+    real = Records({name: rng.integers(size, size=20_000) for name, size in (("a", 30), ("b", 40))}, {"a": 30, "b": 40})
+    release = AIM(epsilon=0.3, delta=1e-9).fit(real).release_
+    assert all(len(one.clique) < 2 for one in release.measurements)
+    (bound,) = release.error_bounds([("a", "b")], synthetic=release.sample(seed=0))
+    assert bound.known
+    assert not bound.supported
+
+
+def test_a_workload_of_1_ways_says_so() -> None:
+    generators: list[Any] = ["records", "pgm"]
+    for generator in generators:
+        synth = AIM(epsilon=5, delta=1e-9, workload=[("a",), ("b",)], generator=generator).fit(dependent(2_000))
+        assert "the workload asks for 1-ways alone" in synth.release_.notes[0]
+
+
 def test_the_same_clique_in_another_order() -> None:
     real = dependent(5_000)
     release = AIM(epsilon=3, delta=1e-9, generator="pgm").fit(real).release_

@@ -79,6 +79,10 @@ def test_cliques_are_put_in_domain_order() -> None:
         lambda: Workload({("a",): -1.0}),
         lambda: Workload({("a",): math.nan}),
         lambda: Workload({("a",): "2"}),
+        lambda: Workload({("a",): 1e308, ("a", "b"): 1e308}),
+        lambda: Workload([tuple(f"x{i}" for i in range(60))]),
+        lambda: Workload.from_json("[" * 100_000),
+        lambda: Workload.from_json(5),  # type: ignore[arg-type]
         lambda: Workload("ab"),
         lambda: Workload(["ab"]),
         lambda: Workload([()]),

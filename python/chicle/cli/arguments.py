@@ -73,7 +73,7 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
         "--workload",
         metavar="FILE",
         help="the marginals that matter, with --mechanism aim and others that ask for them: a JSON file as "
-        "chicle.Workload.to_json writes, or all-2way, all-3way (the default), target:COLUMN",
+        "chicle.Workload.to_json writes, or all-2way, all-3way, target:COLUMN",
     )
     parser.add_argument(
         "--discovery",

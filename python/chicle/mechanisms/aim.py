@@ -7,7 +7,7 @@ AIM as published, one clique a round, on a graphical model (`mechanisms.aim_mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -41,6 +41,7 @@ AimGenerator: TypeAlias = Literal["records", "pgm"]
 _PLANNED = 16  # rounds for each attribute that the first budget is planned for ([A] Algorithm 4)
 _CERTAIN = 3  # standard deviations: with fewer, even the number of records is noise
 _ONLY_1_WAYS = "the budget is too small for more than 1-ways: attributes are independent"
+_ASKED_FOR = "the workload asks for 1-ways alone: attributes are independent"
 _NOTHING_ELSE = "no table of the workload stands out from noise: attributes are independent"
 
 
@@ -110,8 +111,8 @@ class AIM(Mechanism):
             threads=threads,
             progress=progress,
         )
-        # A plan and a fit both read them.
-        self.workload = workload if workload is None or isinstance(workload, (Workload, Mapping)) else list(workload)
+        # A plan and a fit both read it.
+        self.workload = list(workload) if isinstance(workload, Iterator) else workload
         self.generator = generator
         self.rounds = rounds
         self.alpha = alpha
@@ -172,21 +173,13 @@ class AIM(Mechanism):
         ground = lay_ground(self._measure, records, schema, rho, ledger=ledger, options=options, threads=self.threads)
         told = self._told(schema.domain)
         run = RecordRounds(ground, self._workload(schema.domain), options, self.rounds, self.threads)
-        if ground.too_noisy or not run.run(ledger):
+        found = not ground.too_noisy and run.run(ledger)
+        told["scores"] = run.told()
+        if not found:
             rest = rho - (ledger.spent - spent)
             again = self._one_ways_again(records, rest, ledger) if ground.parts.rest > 0 else []
             why = TOO_NOISY if ground.too_noisy else _NOTHING_ELSE
-            return Release(schema, (*ground.measured, *again), ledger, "AIM", told, self._note(schema, why))
-        position = schema.domain.position
-        told["scores"] = [
-            {
-                "cliques": [[position(name) for name in clique] for clique in scores.cliques],
-                "values": scores.values.tolist(),
-                "sigma": scores.sigma,
-                "after": after,
-            }
-            for scores, after in zip(run.scores, run.measured_before, strict=True)
-        ]
+            return Release(schema, (*ground.measured, *again), ledger, "AIM", told, self._notes(schema, why))
         return Release(schema, (*ground.measured, *run.tables), ledger, "AIM", told)
 
     def _fit_model(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
@@ -199,7 +192,7 @@ class AIM(Mechanism):
         left = rho - (ledger.spent - spent)
         if not self._worth(domain, one_ways, left, records.max_records_per_person):
             again = self._one_ways_again(records, left, ledger)
-            return Release(schema, (*one_ways, *again), ledger, "AIM", told, self._note(schema, _ONLY_1_WAYS))
+            return Release(schema, (*one_ways, *again), ledger, "AIM", told, self._notes(schema, _ONLY_1_WAYS))
         run = _model_rounds(domain, told, schema.zeros, self._workload(domain), self.threads)
         tables, rounds = run.run(records, one_ways, left, ledger, first=share, alpha=self.alpha)
         told["rounds"] = [[one.epsilon, one.part] for one in rounds]
@@ -219,8 +212,11 @@ class AIM(Mechanism):
         """Give the rest of the budget to the 1-ways."""
         return self._measure(records, [(name,) for name in records.domain], rho, ledger, "1-way")
 
-    def _note(self, schema: Schema, why: str) -> tuple[str, ...]:
-        return (why,) if len(schema.domain) > 1 else ()
+    def _notes(self, schema: Schema, why: str) -> tuple[str, ...]:
+        """Return why attributes are independent."""
+        if len(schema.domain) < 2:
+            return ()
+        return (why if any(len(clique) > 1 for clique in self._workload(schema.domain)) else _ASKED_FOR,)
 
     def _workload(self, domain: Domain) -> Workload:
         given = Workload.all_kway(domain, 3) if self.workload is None else Workload.of(self.workload)
@@ -247,14 +243,13 @@ class AIM(Mechanism):
         if not 0 < number("alpha", self.alpha) < 1:
             raise ParameterError(f"alpha must be between 0 and 1, not {self.alpha!r}")
         options, workload = asdict(self._options()), self._workload(domain)
-        if self.generator == "records":
-            return {"generator": "records", "options": options}
-        return {
-            "generator": "pgm",
+        fitting = {
             "max_size": integer("max_size", self.max_size, 1),
             "iterations": integer("iterations", self.iterations, 1),
-            "workload": workload.told(domain),
         }
+        if self.generator == "records":
+            return {"generator": "records", "options": options}
+        return {"generator": "pgm", **fitting, "workload": workload.told(domain)}
 
 
 def _model_rounds(

@@ -10,7 +10,9 @@ and d_c is at most the noisy table's distance plus ``y sigma sqrt(cells)`` with 
 is divided evenly between the two. One round serves for each clique, the last in which it was a candidate, whatever the
 bound turns out to be: to take the smallest of several would not be covered.
 
-With scores that were released themselves: d_r is at most the noisy score plus a quantile of its noise.
+With scores that were released themselves: d_r is at most the noisy score plus a quantile of its noise. A clique whose
+score came out low by chance is less likely to be measured, so low ones are frequent among those that were not: a
+quarter of the risk is taken, which suffices for cliques that are left unmeasured in at least a quarter of all fits.
 
 Both are distances from what the model of that round expects; a table made later is off by at most its own distance
 from that more ([A] Corollary 2). Measurements of a release make the same models again (`ModelRounds.replay`,
@@ -55,14 +57,12 @@ def distances_of_choices(
     """Return what choices by the exponential mechanism tell of cliques; None of those that were never candidates."""
     domain = run.domain
     singles = len(measurements) - len(rounds)
-    asked = {clique: domain.clique(clique) for clique in cliques}
+    asked = [(clique, domain.clique(clique)) for clique in cliques]
+    wanted = {named for _, named in asked}
     open_to = [run.candidates(measurements[: singles + t], one.sigma, one.part) for t, one in enumerate(rounds)]
-    last = {
-        clique: max((t for t, some in enumerate(open_to) if clique in set(some)), default=None)
-        for clique in asked.values()
-    }
+    last = {clique: t for t, some in enumerate(open_to) for clique in some if clique in wanted}
     found: dict[Clique, Distance] = {}
-    for t, model in enumerate(run.replay(measurements, singles) if any(t is not None for t in last.values()) else ()):
+    for t, model in enumerate(run.replay(measurements, singles) if last else ()):
         here = [clique for clique, at in last.items() if at == t]
         if not here:
             continue
@@ -81,7 +81,7 @@ def distances_of_choices(
                 math.log(len(candidates)),
             )
             found[clique] = Distance(clique, model.marginal(clique), limit)
-    return [found[named].in_order_of(clique) if named in found else None for clique, named in asked.items()]
+    return [found[named].in_order_of(clique) if named in found else None for clique, named in asked]
 
 
 def _by_choice(near: float, spread: float, step: float, log: float, risk: float) -> float:
@@ -122,14 +122,15 @@ def distances_of_scores(
         name: compression.codes(name).astype(np.uint32) for name in domain if compression.domain[name] != domain[name]
     }
     names = list(domain)
-    asked = {clique: domain.clique(clique) for clique in cliques}
+    asked = [(clique, domain.clique(clique)) for clique in cliques]
+    wanted = {named for _, named in asked}
     found: dict[Clique, Distance] = {}
     # The last round in which a clique was scored serves: later ones replace earlier ones.
     for one in scores:
         scored = {
             tuple(names[i] for i in places): float(v) for places, v in zip(one["cliques"], one["values"], strict=True)
         }
-        here = [clique for clique in set(asked.values()) if clique in scored]
+        here = sorted(wanted & scored.keys())
         if not here:
             continue
         if one["after"]:
@@ -140,9 +141,9 @@ def distances_of_scores(
         for clique, table in zip(here, expected, strict=True):
             limit = partial(_by_score, scored[clique], float(one["sigma"]))
             found[clique] = Distance(clique, table, limit, {n: merged[n] for n in clique if n in merged})
-    return [found[named].in_order_of(clique) if named in found else None for clique, named in asked.items()]
+    return [found[named].in_order_of(clique) if named in found else None for clique, named in asked]
 
 
 def _by_score(score: float, sigma: float, risk: float) -> float:
     """Return what a distance exceeds with probability `risk` at most."""
-    return max(score + sigma * NormalDist().inv_cdf(1 - risk), 0.0)
+    return max(score + sigma * NormalDist().inv_cdf(1 - risk / 4), 0.0)

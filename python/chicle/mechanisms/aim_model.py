@@ -88,6 +88,7 @@ class ModelRounds:
         closure = [clique for clique in self.workload.closure() if clique not in singles]
         self._candidates = [*singles, *closure]
         self._weights = dict(zip(self._candidates, map(self.workload.relevance, self._candidates), strict=True))
+        self._cells = {clique: self.domain.cells(clique) for clique in self._candidates}
 
     def run(
         self,
@@ -157,8 +158,8 @@ class ModelRounds:
 
     def candidates(self, measured: Sequence[Measurement], sigma: float, part: float) -> list[Clique]:
         """Return what may be chosen after some measurements: [A] line 13, and worth measuring on some data."""
-        most = 2 * max(estimate_total(measured), 1)
-        worth = [clique for clique in self._candidates if penalty(clique, sigma, self.domain) <= most]
+        most = 2 * max(estimate_total(measured), 1) / (_MEAN_ABS * sigma)
+        worth = [clique for clique, cells in self._cells.items() if cells <= most]
         held = {one.clique for one in measured} | set(self.zeros)
         inside = [frozenset(clique) for clique in held]
         sizes = jt_sizes(worth, self.domain, held=held)

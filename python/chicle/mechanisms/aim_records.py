@@ -19,6 +19,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +99,19 @@ class RecordRounds:
     def selection(self) -> float:
         """Which part of a round's budget goes to its scores."""
         return self.options.selection
+
+    def told(self) -> list[dict[str, Any]]:
+        """Return the scores as plain data, with attributes by their positions."""
+        position = self.ground.schema.domain.position
+        return [
+            {
+                "cliques": [[position(name) for name in clique] for clique in scores.cliques],
+                "values": scores.values.tolist(),
+                "sigma": scores.sigma,
+                "after": after,
+            }
+            for scores, after in zip(self.scores, self.measured_before, strict=True)
+        ]
 
     def _shares(self, number: int) -> list[float]:
         """Return the part of each round; `number` cliques are scored in every round but the first."""
@@ -198,12 +213,13 @@ def candidates(domain: Domain, workload: Workload) -> list[Clique]:
     workload
         What matters.
     """
-    found = [
-        clique
-        for clique in workload.closure()
-        if len(clique) > 1 and min(domain.shape(clique)) > 1 and domain.cells(clique) <= MAX_CELLS
-    ]
-    return found[:_MOST]
+    found: list[Clique] = []
+    for order, cliques in groupby(workload.closure(), len):
+        telling = [c for c in cliques if order > 1 and min(domain.shape(c)) > 1 and domain.cells(c) <= MAX_CELLS]
+        # Where not all of an order can be scored, some from everywhere are.
+        room = min(_MOST - len(found), len(telling))
+        found += [telling[i * len(telling) // room] for i in range(room)]
+    return found
 
 
 def reference_records(

@@ -23,7 +23,7 @@ from chicle.release import Generator, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.select import indif
 
-__all__ = ["MST", "ModelRecords", "compressed_model"]
+__all__ = ["MST", "compressed_model"]
 
 _BYTES = 400  # that the model of a tree takes for each measured cell, at most
 

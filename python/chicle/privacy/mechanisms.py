@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from chicle._checks import integer
 from chicle.errors import PrivacyError
 from chicle.privacy.ledger import DiscoveryEvent, ExponentialEvent, GaussianEvent, LaplaceEvent, Ledger
 from chicle.privacy.noise import MAX_SCALE, MIN_SCALE
@@ -89,9 +90,10 @@ def release_choice(scores: npt.NDArray[np.int64], sensitivity: int, event: Expon
     """
     if scores.size != event.values or not scores.size:
         raise PrivacyError("a choice needs a score for each of its candidates, and at least one candidate")
-    if sensitivity < 1:
-        raise PrivacyError(f"sensitivity is {sensitivity!r}; integers move by at least 1 when they move at all")
+    sensitivity = integer("sensitivity", sensitivity, 1)
     while (scale := _choice_scale(sensitivity, event.epsilon)) > MAX_SCALE:
+        if sensitivity == 1:
+            raise PrivacyError(f"epsilon {event.epsilon:.3g} is too small for an exact choice; nothing was spent")
         scores, sensitivity = scores >> 1, -(-sensitivity // 2)
     ledger.debit([event])
     gaps = (scores.max() - scores).astype(np.uint64)

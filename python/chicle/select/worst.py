@@ -129,6 +129,8 @@ def choose_worst(
     """
     if not cliques or not len(cliques) == len(weights) == len(penalties):
         raise ParameterError("a choice needs at least one clique, and a weight and a penalty for each")
+    if not (np.isfinite(weights).all() and np.isfinite(penalties).all()):
+        raise ParameterError("weights and penalties of a choice must be finite numbers")
     event = ExponentialEvent(purpose="choice of a marginal", epsilon=epsilon, values=len(cliques))
     ledger.check([event])
     whole = whole_weights(weights)
