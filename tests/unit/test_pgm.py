@@ -68,12 +68,14 @@ def smallest_loss(measured: list[Measurement], sizes: dict[str, int], total: flo
     return float(sum((((r @ found) - b) ** 2).sum() for r, b in zip(rows, right, strict=True)) / 2)
 
 
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_loss_is_that_of_another_optimiser(shape: str) -> None:
-    measured, sizes = noisy(shape, seed=3)
-    model = Pgm(measured, sizes).fit(2_000, tolerance=1e-12)
+def test_the_loss_is_that_of_another_optimiser(shape: str, seed: int) -> None:
+    measured, sizes = noisy(shape, seed)
+    model = Pgm(measured, sizes)
+    model.step(5_000)
     best = smallest_loss(measured, sizes, model.total)
-    assert model.loss == pytest.approx(best, rel=1e-5, abs=1e-6)
+    assert model.loss == pytest.approx(best, rel=1e-6, abs=1e-6)
     assert (np.diff(model.trace) <= 0).all()
 
 

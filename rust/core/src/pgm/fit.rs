@@ -16,11 +16,56 @@ const MEMORY: usize = 12;
 /// Vectors that a fit holds, roughly.
 pub const VECTORS: usize = 2 * MEMORY + 8;
 
+/// Acceleration is not trusted to change a potential by more than this.
+const FARTHEST: f64 = 1000.0;
+
 /// What is added to the diagonal of the normal equations, relatively.
 const RIDGE: f64 = 1e-10;
 
 /// Rates are tried down to this share of the one that always does; below it only rounding is left.
 const SLOWEST: f64 = 0.1;
+
+/// A leap must lower the loss by this share of it, or by this much: less is rounding, and need not be found.
+const LEAST: f64 = 1e-10;
+const LEAST_AT_ALL: f64 = 1e-12;
+
+/// It went too far where it raises the loss by this share.
+const TOO_FAR: f64 = 1e-4;
+
+/// Steps after a leap in which the loss must fall below what it was.
+pub const SETTLING: usize = 40;
+
+/// A step that lowers the loss by no more than this share of it is slow, and so many slow ones call for a leap.
+const SLOW: f64 = 1e-6;
+const PATIENCE: usize = 20;
+
+/// Leaps change no potential by more than this, go no further than so many usual steps, and find rates to within this share.
+const DEEPEST: f64 = 1e5;
+const LARGEST: f64 = 1e12;
+const FINEST: f64 = 1e-3;
+
+/// A search for a rate between one that changes nothing and one that goes too far.
+#[derive(Debug)]
+pub struct Leap {
+    /// The rate to try next.
+    pub rate: f64,
+    low: f64,
+    high: Option<f64>,
+    farthest: f64,
+    /// The most that it has lowered the loss by.
+    fall: f64,
+}
+
+/// Where a leap ends.
+#[derive(Debug)]
+pub enum Landing {
+    /// The loss is smaller there.
+    Lower,
+    /// The loss is about the same.
+    Near,
+    /// The loss is larger.
+    TooFar,
+}
 
 /// Potentials, and what is known of the way they came.
 #[derive(Debug)]
@@ -37,6 +82,8 @@ pub struct Fit {
     weights: Vec<(Range<usize>, f64)>,
     rate: f64,
     sure_rate: f64,
+    /// Slow steps since the last leap was tried.
+    slow: usize,
     steps: VecDeque<Step>,
     /// Weighted products of the steps' changes of marginals, in the steps' order.
     products: VecDeque<VecDeque<f64>>,
@@ -72,6 +119,7 @@ impl Fit {
             weights,
             rate: sure_rate,
             sure_rate,
+            slow: 0,
             steps: VecDeque::new(),
             products: VecDeque::new(),
         }
@@ -107,22 +155,109 @@ impl Fit {
                 }
             }
         });
-        Some(next)
+        // Cells that it sends to nothing would take many steps to come back.
+        let far = next.par_iter().zip(&self.potentials).any(|(next, now)| (next - now).abs() > FARTHEST);
+        (!far).then_some(next)
     }
 
-    /// Potentials one step of mirror descent away, unless nothing is left to gain.
-    pub fn descended(&mut self) -> Option<Vec<f64>> {
-        self.exhausted |= self.rate < SLOWEST * self.sure_rate;
-        if self.exhausted {
-            return None;
-        }
+    /// Potentials one step of mirror descent away, unless the rate is down to where only rounding is left.
+    pub fn descended(&self) -> Option<Vec<f64>> {
+        (self.rate >= SLOWEST * self.sure_rate).then(|| self.moved(self.rate))
+    }
+
+    /// Potentials some way down the gradient.
+    fn moved(&self, rate: f64) -> Vec<f64> {
         let mut next = self.potentials.clone();
         self.for_each_target(&mut next, |range, weight, next| {
             for (i, value) in range.zip(next) {
-                *value -= self.rate * weight * (self.marginals[i] - self.wanted[i]);
+                *value -= rate * weight * (self.marginals[i] - self.wanted[i]);
             }
         });
-        Some(next)
+        next
+    }
+
+    /// Whether steps have been so slow for so long that a leap is due.
+    pub fn is_slow(&self) -> bool {
+        self.slow >= PATIENCE
+    }
+
+    /// Look for a rate far above the usual one.
+    pub fn leap(&mut self) -> Leap {
+        self.slow = 0;
+        let gradient = |(range, weight): &(Range<usize>, f64)| {
+            range.clone().map(|i| (weight * (self.marginals[i] - self.wanted[i])).abs()).fold(0.0, f64::max)
+        };
+        let steepest = self.weights.iter().map(gradient).fold(f64::MIN_POSITIVE, f64::max);
+        // Where all gradients are rounding, no rate is large enough.
+        let farthest = (DEEPEST / steepest).min(LARGEST * self.sure_rate);
+        Leap { rate: 4.0 * self.sure_rate, low: 0.0, high: None, farthest, fall: self.least() }
+    }
+
+    /// The potentials that a leap tries next, if there are any left.
+    pub fn leapt(&self, leap: &Leap) -> Option<Vec<f64>> {
+        let narrow = leap.high.is_some_and(|high| high - leap.low < FINEST * high);
+        (leap.rate <= leap.farthest && !narrow).then(|| self.moved(leap.rate))
+    }
+
+    /// Where the leap has landed; it tries another rate next.
+    pub fn lands(&self, leap: &mut Leap, marginals: &[f64]) -> Landing {
+        let change = self.change_of(marginals);
+        // What is not quite at its best yet drifts, and makes the loss a little larger long before cells come back.
+        let too_far = change > TOO_FAR * self.loss + LEAST_AT_ALL;
+        if too_far {
+            leap.high = Some(leap.rate);
+        } else {
+            leap.low = leap.rate;
+        }
+        leap.rate = leap.high.map_or(4.0 * leap.rate, |high| f64::midpoint(leap.low, high));
+        match change {
+            _ if too_far => Landing::TooFar,
+            _ if -change > leap.fall => {
+                leap.fall = -change;
+                Landing::Lower
+            }
+            _ => Landing::Near,
+        }
+    }
+
+    /// The least fall that counts.
+    fn least(&self) -> f64 {
+        LEAST * self.loss + LEAST_AT_ALL
+    }
+
+    /// Begin again from given potentials, which may be worse.
+    pub fn elsewhere(&self, potentials: Vec<f64>, marginals: Vec<f64>) -> Self {
+        let (wanted, weights) = (self.wanted.clone(), self.weights.clone());
+        Self {
+            loss: self.loss_of(&marginals),
+            potentials,
+            marginals,
+            wanted,
+            weights,
+            exhausted: false,
+            rate: self.sure_rate,
+            sure_rate: self.sure_rate,
+            slow: 0,
+            steps: VecDeque::new(),
+            products: VecDeque::new(),
+        }
+    }
+
+    /// Whether the loss is below that of another fit.
+    pub fn is_below(&self, other: &Self) -> bool {
+        other.change_of(&self.marginals) < -other.least()
+    }
+
+    /// By how much the loss would change: from the differences, for of two near losses little more than rounding is left.
+    pub fn change_of(&self, marginals: &[f64]) -> f64 {
+        let change = |(range, weight): &(Range<usize>, f64)| {
+            let square = |i: usize| {
+                let (old, new) = (self.marginals[i], marginals[i]);
+                (new - old) * ((new - self.wanted[i]) + (old - self.wanted[i]))
+            };
+            weight * range.clone().map(square).sum::<f64>()
+        };
+        ordered_sum(&self.weights, change) / 2.0
     }
 
     /// Whether the loss falls by at least half of what the gradient promises.
@@ -132,8 +267,8 @@ impl Fit {
             weight * range.clone().map(gain).sum::<f64>()
         };
         let promised = ordered_sum(&self.weights, fall);
-        let loss = self.loss_of(marginals);
-        loss < self.loss && loss <= self.loss - promised / 2.0
+        let change = self.change_of(marginals);
+        change < 0.0 && change <= -promised / 2.0
     }
 
     /// Try a smaller rate.
@@ -145,6 +280,12 @@ impl Fit {
     pub fn forget(&mut self) {
         self.steps.clear();
         self.products.clear();
+    }
+
+    /// Begin again from here, with a rate that did well.
+    pub fn begin_again(&mut self, rate: f64) {
+        self.forget();
+        self.rate = rate;
     }
 
     /// Go there.
@@ -167,7 +308,10 @@ impl Fit {
         let last = self.products_with(&self.steps[self.steps.len() - 1].marginals);
         self.products.iter_mut().zip(&last).for_each(|(row, product)| row.push_back(*product));
         self.products.push_back(last.into());
-        self.loss = self.loss_of(&marginals);
+        // Never above, though rounding may say so.
+        let loss = self.loss_of(&marginals).min(self.loss);
+        self.slow = if self.loss - loss <= SLOW * loss { self.slow + 1 } else { 0 };
+        self.loss = loss;
         (self.potentials, self.marginals) = (potentials, marginals);
     }
 

@@ -11,6 +11,12 @@
 //! **Anderson's acceleration** goes before it: of the last dozen steps take the combination whose marginals, if they were
 //! linear in the potentials, would have the smallest loss, and step from there. It is kept only where the loss falls, so what
 //! mirror descent guarantees holds; on small problems a tenth of the steps leads as far.
+//! **Leaps** come where no rate lowers the loss any more, or only slowly. In exact numbers mirror descent brings every cell back
+//! that should have mass: each step multiplies it by `exp(rate * what it lacks)`. But a cell of 1e-100 shows in no marginal,
+//! so no step seems to gain. On the cells that have mass the gradient is level by then, so that far larger rates change
+//! nothing but the empty cells: a bisection finds one where these show, and some steps must end below the old loss.
+//! Of 60,000 small random problems none is left further above the smallest loss than a bound of 5e-4 of it can tell
+//! (2026-11); where another optimiser was asked, the two agreed to 1e-6.
 //!
 //! Cost of a step: one inference (about 6 ns a cell of the tree) and a few dozen passes over the measured cells.
 //! Chosen where measured marginals are few or form a sparse graph: the tree grows exponentially with its width, so
@@ -36,7 +42,7 @@ pub use crate::descent::{Axis, Target};
 use crate::error::{Error, Result};
 use crate::parallel::Cancel;
 use crate::table::Codes;
-use fit::Fit;
+use fit::{Fit, Landing};
 use graph::JunctionTree;
 use place::{placement, placement_of};
 use tree::{Belief, Tree};
@@ -141,11 +147,20 @@ impl Pgm {
     /// # Errors
     /// [`Error::Interrupted`]: the potentials are then as before.
     pub fn step(&mut self, cancel: &Cancel) -> Result<f64> {
+        if self.fit.exhausted || (self.fit.is_slow() && self.leap(cancel)?) || self.descend(cancel)? {
+            return Ok(self.fit.loss);
+        }
+        self.fit.exhausted = !self.leap(cancel)?;
+        Ok(self.fit.loss)
+    }
+
+    /// Lower the loss, accelerated if that helps; whether a usual rate does.
+    fn descend(&mut self, cancel: &Cancel) -> Result<bool> {
         if let Some(candidate) = self.fit.accelerated() {
             let marginals = self.evaluate(&candidate, cancel)?;
-            if self.fit.loss_of(&marginals) < self.fit.loss {
+            if self.fit.change_of(&marginals) < 0.0 {
                 self.accept(candidate, marginals);
-                return Ok(self.fit.loss);
+                return Ok(true);
             }
             self.fit.forget();
         }
@@ -153,11 +168,57 @@ impl Pgm {
             let marginals = self.evaluate(&candidate, cancel)?;
             if self.fit.is_enough(&marginals) {
                 self.accept(candidate, marginals);
-                break;
+                return Ok(true);
             }
             self.fit.slow_down();
         }
-        Ok(self.fit.loss)
+        Ok(false)
+    }
+
+    /// Go so far down the gradient that cells without any mass come back, and some steps on; whether that lowers the loss.
+    fn leap(&mut self, cancel: &Cancel) -> Result<bool> {
+        let mut leap = self.fit.leap();
+        let mut best: Option<(f64, Vec<f64>, Vec<f64>)> = None;
+        let mut farthest = None;
+        while let Some(candidate) = self.fit.leapt(&leap) {
+            let rate = leap.rate;
+            let marginals = self.evaluate(&candidate, cancel)?;
+            match self.fit.lands(&mut leap, &marginals) {
+                Landing::Lower => best = Some((rate, candidate, marginals)),
+                // Rates grow for as long as that helps.
+                _ if best.is_some() => break,
+                Landing::Near => farthest = Some((candidate, marginals)),
+                Landing::TooFar => {}
+            }
+        }
+        if let Some((rate, candidate, marginals)) = best {
+            self.accept(candidate, marginals);
+            self.calibrated = false;
+            self.fit.begin_again(rate);
+            return Ok(true);
+        }
+        let Some((potentials, marginals)) = farthest else { return Ok(false) };
+        let there = self.fit.elsewhere(potentials, marginals);
+        let here = std::mem::replace(&mut self.fit, there);
+        let done = self.settle(&here, cancel);
+        if !matches!(done, Ok(true)) {
+            self.fit = here;
+            self.calibrated = false;
+        }
+        done
+    }
+
+    /// Take some steps, until the loss is below that of another fit.
+    fn settle(&mut self, other: &Fit, cancel: &Cancel) -> Result<bool> {
+        for _ in 0..fit::SETTLING {
+            if !self.descend(cancel)? {
+                break;
+            }
+            if self.fit.is_below(other) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether no step lowers the loss any more, to the last digit.

@@ -5,7 +5,6 @@
 use std::num::NonZero;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::parallel;
@@ -133,9 +132,7 @@ fn assert_near(a: &[f64], b: &[f64], what: &str) {
 }
 
 proptest! {
-    // The same problems every time: in one of some thousand of them a cell that the first steps sent to nothing does not
-    // come back, because what it would gain is lost in rounding, and the loss stays above the smallest.
-    #![proptest_config(ProptestConfig { cases: 150, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
     fn marginals_are_those_of_the_joint_distribution(
@@ -175,7 +172,8 @@ proptest! {
         let joint = problem.joint(&model);
         let (loss, gap) = naive::loss_and_gap(&problem.cardinalities, &joint, &problem.targets, &problem.zeros);
         prop_assert!((model.loss() - loss).abs() <= 1e-6 * loss + 1e-9, "{} is not {loss}", model.loss());
-        prop_assert!(gap <= 1e-3 * loss + 1e-6, "{}: {loss} may be {gap} above the smallest", SHAPES[shape].0);
+        // A bound: near the smallest loss it is about the square root of what is left to gain.
+        prop_assert!(gap <= 1e-3 * loss + 2e-6, "{}: {loss} may be {gap} above the smallest", SHAPES[shape].0);
     }
 
     #[test]
@@ -370,4 +368,13 @@ fn a_model_without_any_cell_is_refused() {
     let zeros = [(vec![0], vec![true, true])];
     let refused = Pgm::new(&[2, 3], &[plain(&[2, 3], &[0, 1])], &zeros, 10.0, None, LIMIT, &Cancel::default());
     assert!(matches!(refused, Err(Error::InvalidParameter(_))));
+}
+
+#[test]
+fn a_fit_without_anything_to_gain_ends() {
+    let mut target = plain(&[2, 3], &[0, 1]);
+    target.values.fill(5.0);
+    let mut model = Pgm::new(&[2, 3], &[target], &[], 30.0, None, LIMIT, &Cancel::default()).unwrap();
+    assert!(model.step(&Cancel::default()).unwrap() < 1e-20);
+    assert!(model.is_exhausted());
 }
