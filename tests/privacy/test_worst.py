@@ -110,8 +110,8 @@ def test_a_choice_is_drawn_from_the_scores_that_the_paper_gives() -> None:
 
 def test_a_choice_follows_its_probabilities() -> None:
     scores, draws = [10, 7, 0, 9], 20_000
-    ledger = Ledger(Budget(rho=1e9), noise=TestNoise(3))
-    found = [exponential(scores, sensitivity=2, epsilon=1.0, ledger=ledger) for _ in range(draws)]
+    noise, budget = TestNoise(3), Budget(rho=1)
+    found = [exponential(scores, sensitivity=2, epsilon=1.0, ledger=Ledger(budget, noise=noise)) for _ in range(draws)]
     odds = np.exp(np.array(scores) / 4)
     assert stats.chisquare(np.bincount(found), draws * odds / odds.sum()).pvalue > SIGNIFICANCE
 
