@@ -7,13 +7,12 @@ AIM as published, one clique a round, on a graphical model (`mechanisms.aim_mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from chicle._checks import integer, number
 from chicle.bounds import Distance
-from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
 from chicle.generate.pgm import Zeros, jt_size
@@ -27,7 +26,7 @@ from chicle.mechanisms.ground import TOO_NOISY, Parts, lay_ground
 from chicle.mechanisms.model_records import ModelRecords
 from chicle.mechanisms.prism_options import PrismOptions
 from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
-from chicle.privacy.budget import Accounting, Budget, calibrate
+from chicle.privacy.budget import Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of, singles_of
@@ -45,6 +44,7 @@ _ASKED_FOR = "the workload asks for 1-ways alone: attributes are independent"
 _NOTHING_ELSE = "no table of the workload stands out from noise: attributes are independent"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AIM(Mechanism):
     """Measure what a workload needs and the current model gets wrong, round by round.
 
@@ -82,43 +82,18 @@ class AIM(Mechanism):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        accounting: Accounting | None = None,
-        discovery: Discovery | None = None,
-        workload: Workload | Mapping[Clique, float] | Iterable[Iterable[str]] | None = None,
-        generator: AimGenerator = "records",
-        rounds: int | None = None,
-        alpha: float = 0.9,
-        max_size: int = 80 * 2**20,
-        iterations: int = 100,
-        options: PrismOptions | None = None,
-        threads: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mu=mu,
-            accounting=accounting,
-            discovery=discovery,
-            threads=threads,
-            progress=progress,
-        )
+    workload: Workload | Mapping[Clique, float] | Iterable[Iterable[str]] | None = None
+    generator: AimGenerator = "records"
+    rounds: int | None = None
+    alpha: float = 0.9
+    max_size: int = 80 * 2**20
+    iterations: int = 100
+    options: PrismOptions | None = None
+
+    def __post_init__(self) -> None:
         # A plan and a fit both read it.
-        self.workload = list(workload) if isinstance(workload, Iterator) else workload
-        self.generator = generator
-        self.rounds = rounds
-        self.alpha = alpha
-        self.max_size = max_size
-        self.iterations = iterations
-        self.options = options
+        if isinstance(self.workload, Iterator):
+            self.workload = list(self.workload)
 
     def _check(self, schema: Schema) -> None:
         domain = schema.domain

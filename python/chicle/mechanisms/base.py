@@ -1,7 +1,7 @@
 """The contract of every mechanism: plan, fit, sample, and what a fit leaves.
 
 A mechanism is a composition: it selects, measures and generates with the parts of other modules, and holds no kernel
-and no noise of its own. `__init__` only stores parameters; they are checked when they are used.
+and no noise of its own. Its fields are its parameters, stored as they are given and checked when they are used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from chicle._checks import integer, number
@@ -38,6 +38,7 @@ _ALL = 1 - 2.0**-40  # all of a budget, but for rounding
 _Self = TypeVar("_Self", bound="Mechanism")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Mechanism(ABC):
     """Base of all mechanisms.
 
@@ -53,26 +54,14 @@ class Mechanism(ABC):
         Called after each pass of the generator with its number and the current error.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        accounting: Accounting | None = None,
-        discovery: Discovery | None = None,
-        threads: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.mu = mu
-        self.accounting = accounting
-        self.discovery = discovery
-        self.threads = threads
-        self.progress = progress
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    mu: float | None = None
+    accounting: Accounting | None = None
+    discovery: Discovery | None = None
+    threads: int | None = None
+    progress: Callable[[int, float], None] | None = None
 
     @property
     def budget(self) -> Budget:

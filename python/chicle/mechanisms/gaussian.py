@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle._checks import integer
-from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
 from chicle.generate.descent import descend
 from chicle.measure import Measurement, measure
 from chicle.mechanisms.base import Mechanism
 from chicle.plan import Plan, Step, noise_errors, rough_cost
-from chicle.privacy.budget import Accounting, Budget, calibrate
+from chicle.privacy.budget import Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of
@@ -30,6 +29,7 @@ __all__ = ["Gaussian"]
 _SWEEPS = 3
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Gaussian(Mechanism):
     """Measure every clique of a workload; the noisy tables themselves are the answers.
 
@@ -61,33 +61,13 @@ class Gaussian(Mechanism):
     >>> table = synth.sample(seed=0)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        accounting: Accounting | None = None,
-        discovery: Discovery | None = None,
-        workload: Workload | Mapping[Clique, float] | Iterable[Iterable[str]] | None = None,
-        max_cells: int = 20_000_000,
-        threads: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mu=mu,
-            accounting=accounting,
-            discovery=discovery,
-            threads=threads,
-            progress=progress,
-        )
+    workload: Workload | Mapping[Clique, float] | Iterable[Iterable[str]] | None = None
+    max_cells: int = 20_000_000
+
+    def __post_init__(self) -> None:
         # A plan and a fit both read it.
-        self.workload = list(workload) if isinstance(workload, Iterator) else workload
-        self.max_cells = max_cells
+        if isinstance(self.workload, Iterator):
+            self.workload = list(self.workload)
 
     @property
     def answers_(self) -> Mapping[Clique, npt.NDArray[Any]]:

@@ -21,6 +21,7 @@ from chicle.schema import Schema
 __all__ = ["Independent", "IndependentRecords"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Independent(Mechanism):
     """Measure every 1-way marginal, with shares ~ cells^(2/3), and draw the attributes independently.
 

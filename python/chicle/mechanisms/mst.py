@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from chicle._checks import integer, number
 from chicle.compress import compress, over_compressed, over_original
-from chicle.discover import Discovery
 from chicle.domain import Clique, Domain, pairs
 from chicle.errors import DomainError
 from chicle.generate.start import spanning_forest
@@ -16,7 +16,7 @@ from chicle.measure import Measurement
 from chicle.mechanisms.base import Mechanism, in_parts
 from chicle.mechanisms.model_records import ModelRecords
 from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
-from chicle.privacy.budget import Accounting, Budget
+from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable
 from chicle.release import Generator, Release, generator_of, singles_of
@@ -28,6 +28,7 @@ __all__ = ["MST", "compressed_model"]
 _BYTES = 400  # that the model of a tree takes for each measured cell, at most
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MST(Mechanism):
     """Measure 1-ways and the pairs of a spanning tree; records follow the graphical model of them.
 
@@ -57,34 +58,9 @@ class MST(Mechanism):
     >>> table = synth.sample(seed=0)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        accounting: Accounting | None = None,
-        discovery: Discovery | None = None,
-        shares: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3),
-        theta: float = 3.0,
-        iterations: int = 1_000,
-        threads: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mu=mu,
-            accounting=accounting,
-            discovery=discovery,
-            threads=threads,
-            progress=progress,
-        )
-        self.shares = shares
-        self.theta = theta
-        self.iterations = iterations
+    shares: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3)
+    theta: float = 3.0
+    iterations: int = 1_000
 
     def _check(self, schema: Schema) -> None:
         self._generation()

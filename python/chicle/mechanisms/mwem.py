@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chicle._checks import integer, number
-from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
 from chicle.generate.pgm import Pgm, jt_size, jt_sizes
@@ -16,7 +15,7 @@ from chicle.measure import Measurement, estimate_total, measure
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.model_records import ModelRecords
 from chicle.plan import Plan, Step, noise_errors, rough_cost
-from chicle.privacy.budget import Accounting, Budget, calibrate, calibrate_choice
+from chicle.privacy.budget import Budget, calibrate, calibrate_choice
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable
 from chicle.release import Generator, Release, generator_of
@@ -35,6 +34,7 @@ _BYTES = 8  # of a cell of the junction tree
 _BYTES_MEASURED = 300  # that a model takes for each measured cell, at most, beside its junction tree
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MWEM(Mechanism):
     """MWEM+PGM: begin with a uniform model; in each round measure a clique of the workload that it gets wrong.
 
@@ -79,39 +79,16 @@ class MWEM(Mechanism):
     >>> table = synth.sample(seed=0)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        accounting: Accounting | None = None,
-        discovery: Discovery | None = None,
-        workload: Workload | Mapping[Clique, float] | Iterable[Iterable[str]] | None = None,
-        rounds: int | None = None,
-        alpha: float = 0.9,
-        max_size: int = 80_000_000,
-        iterations: int = 1_000,
-        threads: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mu=mu,
-            accounting=accounting,
-            discovery=discovery,
-            threads=threads,
-            progress=progress,
-        )
+    workload: Workload | Mapping[Clique, float] | Iterable[Iterable[str]] | None = None
+    rounds: int | None = None
+    alpha: float = 0.9
+    max_size: int = 80_000_000
+    iterations: int = 1_000
+
+    def __post_init__(self) -> None:
         # A plan and a fit both read it.
-        self.workload = list(workload) if isinstance(workload, Iterator) else workload
-        self.rounds = rounds
-        self.alpha = alpha
-        self.max_size = max_size
-        self.iterations = iterations
+        if isinstance(self.workload, Iterator):
+            self.workload = list(self.workload)
 
     def _check(self, schema: Schema) -> None:
         self._generation()

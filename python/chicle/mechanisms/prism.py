@@ -18,11 +18,10 @@ Steps 1, 2, 4 and 7 release something, through the ledger. Everything else is co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from chicle.discover import Discovery
 from chicle.domain import Clique
 from chicle.errors import ParameterError
 from chicle.measure import Measurement
@@ -31,7 +30,7 @@ from chicle.mechanisms.denoised import denoised_records
 from chicle.mechanisms.ground import NO_PAIR, TOO_NOISY, Ground, Parts, lay_ground
 from chicle.mechanisms.prism_options import PrismOptions
 from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
-from chicle.privacy.budget import Accounting, Budget
+from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable
 from chicle.release import Generator, Release, generator_of
@@ -43,6 +42,7 @@ from chicle.select.sets import Packing, choose_sets
 __all__ = ["Prism", "PrismOptions"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Prism(Mechanism):
     """Marginals at several resolutions, chosen by one price; tables that correct each other; records by descent.
 
@@ -63,30 +63,7 @@ class Prism(Mechanism):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        accounting: Accounting | None = None,
-        discovery: Discovery | None = None,
-        options: PrismOptions | None = None,
-        threads: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mu=mu,
-            accounting=accounting,
-            discovery=discovery,
-            threads=threads,
-            progress=progress,
-        )
-        self.options = options
+    options: PrismOptions | None = None
 
     def _check(self, schema: Schema) -> None:
         del schema

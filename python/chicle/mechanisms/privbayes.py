@@ -19,7 +19,8 @@ that no parent is worth it for stays alone, with its 1-way.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,13 @@ import numpy.typing as npt
 
 from chicle._checks import integer, number
 from chicle.compress import compress, over_original
-from chicle.discover import Discovery
 from chicle.domain import Clique, Domain, pairs
 from chicle.generate.pgm import jt_size
 from chicle.marginals import MEMORY_LIMIT
 from chicle.mechanisms.base import Mechanism, in_parts
 from chicle.mechanisms.mst import compressed_model
 from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
-from chicle.privacy.budget import Accounting, Budget
+from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable
 from chicle.release import Release, generator_of
@@ -48,6 +48,7 @@ _BYTES = 800  # that the model takes for each cell of a family of one parent, at
 _MODEL = 16 * 2**20  # bytes of the junction tree up to which families may have several parents
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivBayes(Mechanism):
     """Measure 1-ways and the families of a Bayesian network; records follow the graphical model of them.
 
@@ -79,36 +80,10 @@ class PrivBayes(Mechanism):
     >>> table = synth.sample(seed=0)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        accounting: Accounting | None = None,
-        discovery: Discovery | None = None,
-        parents: int = 2,
-        shares: tuple[float, float, float] = (0.2, 0.1, 0.7),
-        theta: float = 3.0,
-        iterations: int = 1_000,
-        threads: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mu=mu,
-            accounting=accounting,
-            discovery=discovery,
-            threads=threads,
-            progress=progress,
-        )
-        self.parents = parents
-        self.shares = shares
-        self.theta = theta
-        self.iterations = iterations
+    parents: int = 2
+    shares: tuple[float, float, float] = (0.2, 0.1, 0.7)
+    theta: float = 3.0
+    iterations: int = 1_000
 
     def _check(self, schema: Schema) -> None:
         self._generation()

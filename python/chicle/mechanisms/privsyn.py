@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 from chicle._checks import check_seed, integer, memory_bytes, number
 from chicle.compress import Compression, compress, over_compressed, over_original
 from chicle.consistency import project
-from chicle.discover import Discovery
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, InfeasibleError, ParameterError
 from chicle.generate.compose import compose
@@ -22,7 +21,7 @@ from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement
 from chicle.mechanisms.base import Mechanism, in_parts
 from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
-from chicle.privacy.budget import Accounting, Budget, calibrate
+from chicle.privacy.budget import Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable, Records
 from chicle.release import Generator, Note, Release, generator_of, singles_of
@@ -47,6 +46,7 @@ _KERNELS: dict[str, Callable[..., Records]] = {"gum": gum, "descent": descend, "
 _MODEL = 4 * 2**20  # bytes of the junction tree of chosen pairs
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivSyn(Mechanism):
     """The published system, every part of it, with exact accounting and tuned record kernels unless asked otherwise.
 
@@ -85,47 +85,20 @@ class PrivSyn(Mechanism):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        accounting: Accounting | None = None,
-        discovery: Discovery | None = None,
-        generator: Literal["gum", "descent", "mcf", "pgm"] = "gum",
-        shares: tuple[float, float, float] = (0.1, 0.1, 0.8),
-        form: Literal["released", "published"] = "released",
-        cliques: Iterable[Iterable[str]] | None = None,
-        gamma: int = 5000,
-        theta: float = 3.0,
-        separate: bool = True,
-        append: bool = True,
-        options: dict[str, Any] | None = None,
-        threads: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mu=mu,
-            accounting=accounting,
-            discovery=discovery,
-            threads=threads,
-            progress=progress,
-        )
-        self.generator = generator
-        self.shares = shares
-        self.form = form
+    generator: Literal["gum", "descent", "mcf", "pgm"] = "gum"
+    shares: tuple[float, float, float] = (0.1, 0.1, 0.8)
+    form: Literal["released", "published"] = "released"
+    cliques: Iterable[Iterable[str]] | None = None
+    gamma: int = 5000
+    theta: float = 3.0
+    separate: bool = True
+    append: bool = True
+    options: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
         # A plan and a fit both read them.
-        self.cliques = list(cliques) if isinstance(cliques, Iterator) else cliques
-        self.gamma = gamma
-        self.theta = theta
-        self.separate = separate
-        self.append = append
-        self.options = options
+        if isinstance(self.cliques, Iterator):
+            self.cliques = list(self.cliques)
 
     def _check(self, schema: Schema) -> None:
         domain, options = schema.domain, self._generation()
