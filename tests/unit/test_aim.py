@@ -119,6 +119,21 @@ def test_rounds_of_a_model_are_those_of_the_paper() -> None:
     assert left == pytest.approx(0, abs=1e-9 * rho)
 
 
+def test_rounds_are_told_and_do_not_depend_on_what_a_ledger_has_paid_before() -> None:
+    real = dependent(4_000)
+    budget: dict[str, Any] = {"rho": 0.05}
+    shared = Ledger(Budget(rho=0.5))
+    told: list[tuple[int, float]] = []
+    AIM(generator="pgm", **budget).fit(real, ledger=shared)
+    second = AIM(generator="pgm", progress=lambda *note: told.append(note), **budget).fit(real, ledger=shared)
+    rounds = second.release_.options["rounds"]
+    assert [number for number, _ in told] == list(range(1, len(rounds)))
+    assert all(0 <= moved <= 2 for _, moved in told)
+    first_part = (len(DOMAIN) * 0.9 + 1) / (16 * len(DOMAIN))
+    assert rounds[0][1] == pytest.approx(first_part, rel=1e-6), "[A] line 13: of this fit's own budget"
+    assert rounds[-1][1] == 1
+
+
 def test_candidates_fit_their_share_of_the_model_and_are_worth_their_noise() -> None:
     domain = chicle.Domain({"a": 30, "b": 30, "c": 30, "d": 2})
     run = ModelRounds(domain, Workload.all_kway(domain, 3), max_size=8 * 3_000, iterations=5)

@@ -51,7 +51,8 @@ class AIM(Mechanism):
     Parameters
     ----------
     epsilon, delta, rho, mu, accounting, discovery, threads, progress
-        As for every mechanism.
+        As for every mechanism. With ``"pgm"`` progress is called after each round too, with its number and by how much
+        it has moved the model.
     workload
         The marginals that matter: a `chicle.Workload`, cliques, or a mapping from cliques to weights, over the
         attributes that mechanisms see (``schema.model.domain``). All triples of attributes by default.
@@ -169,7 +170,16 @@ class AIM(Mechanism):
             again = self._one_ways_again(records, left, ledger)
             return Release(schema, (*one_ways, *again), ledger, "AIM", told, self._notes(schema, _ONLY_1_WAYS))
         run = _model_rounds(domain, told, schema.zeros, self._workload(domain), self.threads)
-        tables, rounds = run.run(records, one_ways, left, ledger, first=share, alpha=self.alpha)
+        tables, rounds = run.run(
+            records,
+            one_ways,
+            left,
+            ledger,
+            before=rho - left,
+            first=share,
+            alpha=self.alpha,
+            progress=self.progress,
+        )
         told["rounds"] = [[one.epsilon, one.part] for one in rounds]
         return Release(schema, (*one_ways, *tables), ledger, "AIM", told)
 

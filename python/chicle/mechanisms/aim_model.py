@@ -20,7 +20,7 @@ the bounds of [A] Theorem 4.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -97,8 +97,10 @@ class ModelRounds:
         rho: float,
         ledger: Ledger,
         *,
+        before: float,
         first: float,
         alpha: float,
+        progress: Callable[[int, float], None] | None = None,
     ) -> tuple[list[Measurement], list[Round]]:
         """Spend rho on rounds, the first for `first`; return the tables and what each round was.
 
@@ -112,23 +114,26 @@ class ModelRounds:
             What all rounds may spend together.
         ledger
             What pays.
+        before
+            The rho that the 1-ways took.
         first
             The rho of the first round.
         alpha
             Which part of a round's budget its table gets.
+        progress
+            Called after each round with its number and by how much it has moved the model, as a share of its records.
         """
         k, how = records.max_records_per_person, ledger.budget.accounting
-        whole, begun = rho, ledger.spent
+        begun, share = ledger.spent, first
         measured, rounds = list(one_ways), list[Round]()
         model = self._model(measured, None)
-        share, last = first, False
-        while not last:
-            left = rho - (ledger.spent - begun)
-            if last := left <= 2 * share:
-                share = left
+        while True:
+            spent = ledger.spent - begun
+            if last := rho - spent <= 2 * share:
+                share = rho - spent
             sigma = calibrate(alpha * share, l2_sensitivity=k)
             epsilon = calibrate_choice((1 - alpha) * share, accounting=how)
-            part = 1.0 if last else min(1.0, (ledger.spent + share) / (begun + whole))
+            part = 1.0 if last else min(1.0, (before + spent + share) / (before + rho))
             candidates = self.candidates(measured, sigma, part)
             chosen = choose_worst(
                 records,
@@ -144,13 +149,14 @@ class ModelRounds:
             measured += measure(records, [clique], sigma, ledger, threads=self.threads)
             rounds.append(Round(clique, epsilon, sigma, part))
             if last:
-                break
-            before = model.marginal(clique)
+                return measured[len(one_ways) :], rounds
+            old = model.marginal(clique)
             model = self._model(measured, model)
-            moved = float(np.abs(model.marginal(clique) - before).sum())
+            moved = float(np.abs(model.marginal(clique) - old).sum())
+            if progress is not None:
+                progress(len(rounds), moved / model.total)
             if moved <= penalty(clique, sigma, self.domain):
                 share *= 4
-        return measured[len(one_ways) :], rounds
 
     def weight(self, clique: Clique) -> float:
         """Return how much a candidate matters."""
