@@ -23,7 +23,7 @@ from chicle.release import Generator, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.select import indif
 
-__all__ = ["MST", "compressed_model"]
+__all__ = ["MST", "compressed_model", "pairs_with_room"]
 
 _BYTES = 400  # that the model of a tree takes for each measured cell, at most
 
@@ -70,7 +70,7 @@ class MST(Mechanism):
         domain, k = schema.domain, schema.max_records_per_person
         first, second, third = self._parts(budget.rho, domain)
         steps = one_way_steps(domain, first, k, n)
-        if number := len(_candidates(domain)):
+        if number := len(pairs_with_room(domain)):
             steps.append(Step(release="selection", of=f"{number:,} pairs", values=number, rho=second))
             # A tree has fewer pairs than this spreads the budget over, so that noise is less than said.
             least, most = pair_errors(domain, third, k, n) or (None, None)
@@ -82,7 +82,7 @@ class MST(Mechanism):
         domain = schema.domain
         first, second, third = self._parts(rho, domain)
         one_ways = self._measure(records, [(name,) for name in domain], first, ledger, "1-way")
-        if not (candidates := _candidates(domain)):
+        if not (candidates := pairs_with_room(domain)):
             return Release(schema, tuple(one_ways), ledger, "MST", options)
         compression = compress(one_ways, domain, theta=self.theta)
         coded = compression.encode(records)
@@ -100,12 +100,12 @@ class MST(Mechanism):
     def _parts(self, rho: float, domain: Domain) -> tuple[float, float, float]:
         """Return the rho of the 1-ways, of selection and of the tree."""
         parts = in_parts(rho, self.shares)
-        return parts if _candidates(domain) else (rho, 0.0, 0.0)
+        return parts if pairs_with_room(domain) else (rho, 0.0, 0.0)
 
 
-def _candidates(domain: Domain) -> list[Clique]:
+def pairs_with_room(domain: Domain, memory: int = MEMORY_LIMIT) -> list[Clique]:
     """Return the pairs of which a tree has room in memory, whichever are chosen."""
-    most = MEMORY_LIMIT // (_BYTES * len(domain))
+    most = memory // (_BYTES * len(domain))
     return [pair for pair in pairs(domain) if domain.cells(pair) <= most]
 
 

@@ -28,11 +28,11 @@ import numpy.typing as npt
 
 from chicle._checks import integer, number
 from chicle.compress import compress, over_original
-from chicle.domain import Clique, Domain, pairs
+from chicle.domain import Clique, Domain
 from chicle.generate.pgm import jt_size
 from chicle.marginals import MEMORY_LIMIT
 from chicle.mechanisms.base import Mechanism, in_parts
-from chicle.mechanisms.mst import compressed_model
+from chicle.mechanisms.mst import compressed_model, pairs_with_room
 from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Ledger
@@ -44,7 +44,6 @@ from chicle.select.expected_error import steady
 
 __all__ = ["PrivBayes"]
 
-_BYTES = 800  # that the model takes for each cell of a family of one parent, at most; half of memory is theirs
 _MODEL = 16 * 2**20  # bytes of the junction tree up to which families may have several parents
 
 
@@ -143,9 +142,8 @@ class PrivBayes(Mechanism):
 
 
 def _candidates(domain: Domain) -> list[Clique]:
-    """Return the pairs of which a network has room in memory, whichever are chosen."""
-    most = MEMORY_LIMIT // (_BYTES * len(domain))
-    return [pair for pair in pairs(domain) if domain.cells(pair) <= most]
+    """Return the pairs of which a network has room in memory, whichever are chosen; further parents have the rest."""
+    return pairs_with_room(domain, MEMORY_LIMIT // 2)
 
 
 def network(scores: Mapping[Clique, float], domain: Domain, *, noise: float, parents: int) -> list[Clique]:
