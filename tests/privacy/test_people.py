@@ -172,6 +172,6 @@ def test_a_source_is_fitted_by_the_schema_that_it_was_opened_with() -> None:
 
 def test_nothing_of_a_person_shows() -> None:
     schema = schema_of(1)
-    opened = Source([table_of([(4711, 1)] * 9)], schema, in_memory=0)
+    opened = Source([table_of([(47_114_711, 1)] * 9)], schema, in_memory=0)
     stream = opened.countable(schema)
-    assert "4711" not in repr(stream) + repr(opened) + str(vars(opened)["_people"])
+    assert "47114711" not in repr(stream) + repr(opened) + str(vars(opened)["_people"])
