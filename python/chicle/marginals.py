@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import TypeAlias
 
@@ -13,9 +13,9 @@ from chicle import _core
 from chicle._checks import memory_bytes, threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
-from chicle.records import Countable, Records
+from chicle.records import Countable, Recoding, Records
 
-__all__ = ["MEMORY_LIMIT", "Counter", "Shares", "count", "score_cliques", "score_pairs"]
+__all__ = ["MEMORY_LIMIT", "Counted", "Counter", "Shares", "count", "score_cliques", "score_pairs"]
 
 MEMORY_LIMIT: int = _core.MEMORY_LIMIT
 """Bytes that the counts of one call may take unless it says otherwise: 4 GiB."""
@@ -24,6 +24,7 @@ Shares: TypeAlias = Mapping[str, npt.NDArray[np.float64]]
 """For each attribute the share of each of its values."""
 
 _PASS_BYTES = 2**28  # of pairs that are counted in one pass over rows that are not in memory
+_KEPT_BYTES = 2**29  # of counts that are kept because they are asked for again
 _MAX_AXES = 32  # what every numpy takes
 
 
@@ -150,6 +151,16 @@ def score_cliques(
         wanted = _Wanted(records.domain, cliques)
         codes = [records[name] for name in wanted.attributes]
         return _core.distances(codes, *wanted.arguments(), flat, limit, threads)
+    if isinstance(records, Counted):
+        result = np.empty(len(cliques), dtype=np.int64)
+        kept = [i for i, clique in enumerate(cliques) if clique in records.kept]
+        (number,) = count(records.base, [()], threads)
+        counted = [records.kept[cliques[i]].reshape(-1) for i in kept]
+        result[kept] = _core.distances_of_counts(counted, [flat[i] for i in kept], int(number), threads)
+        if rest := [i for i, clique in enumerate(cliques) if clique not in records.kept]:
+            others = [cliques[i] for i in rest], [flat[i] for i in rest]
+            result[rest] = score_cliques(records.base, *others, threads, memory_limit=limit)
+        return result
     scores = [np.empty(0, dtype=np.int64)]
     done = 0
     for group in _groups(cliques, records.domain):
@@ -172,6 +183,69 @@ def _groups(cliques: Sequence[Clique], domain: Domain) -> list[list[Clique]]:
         groups[-1].append(clique)
         room -= size
     return groups
+
+
+class Counted(Countable):
+    """Rows with counts of cliques that will be asked for again and again, as far as there is room: as private as they.
+
+    Parameters
+    ----------
+    base
+        The rows.
+    room
+        Bytes that counts may take together.
+
+    Examples
+    --------
+    >>> records = Records({"age": [2, 0, 2], "sex": [1, 0, 0]}, {"age": 3, "sex": 2})
+    >>> counted = Counted(records).keep([("sex",), ("age",)])
+    >>> counted.known(("age",))
+    array([1, 0, 2])
+    """
+
+    __slots__ = ("_room", "base", "kept")
+
+    def __init__(self, base: Countable, room: int = _KEPT_BYTES) -> None:
+        self.base = base
+        self._room = memory_bytes(room)
+        self.kept: dict[Clique, npt.NDArray[np.int64]] = {}
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes of the rows."""
+        return self.base.domain
+
+    @property
+    def max_records_per_person(self) -> int:
+        """How many of these rows one person may have."""
+        return self.base.max_records_per_person
+
+    def batches(self, names: Sequence[str]) -> Generator[Records, None, None]:
+        """Give all rows, batch by batch."""
+        return self.base.batches(names)
+
+    def recode(self, columns: Recoding, domain: Domain) -> Countable:
+        """Return the same rows with other attributes; counts are not kept."""
+        return self.base.recode(columns, domain)
+
+    def known(self, clique: Clique) -> npt.NDArray[np.int64] | None:
+        """Return the counts of a clique if they are kept, or at hand without."""
+        kept = self.kept.get(clique)
+        return self.base.known(clique) if kept is None else kept
+
+    def keep(self, cliques: Iterable[Clique], threads: int | None = None) -> Counted:
+        """Count cliques that are not kept yet and keep the counts, the smallest first; returns the rows themselves."""
+        fresh = []
+        for clique in sorted({*cliques} - self.kept.keys(), key=self.domain.cells):
+            if (size := 8 * self.domain.cells(clique)) > self._room:
+                break
+            self._room -= size
+            fresh.append(clique)
+        self.kept.update(zip(fresh, count(self.base, fresh, threads), strict=True))
+        return self
+
+    def __repr__(self) -> str:
+        return f"{self.base!r}, with counts"
 
 
 class Counter:

@@ -83,13 +83,13 @@ class Tape:
         self.released += noisy
         return noisy
 
-    def choose(self, scores: Any, sensitivity: int, event: ExponentialEvent, ledger: Ledger) -> int:
+    def choose(self, scores: Any, sensitivity: int, event: ExponentialEvent, ledger: Ledger, keeps: Any) -> int:
         at, choice = len(self.events), len(self.sensitivities)
         self.events.append(event)
         self.exact.append(scores)
         self.sensitivities.append(sensitivity)
         if self.replayed is None:
-            chosen = door.release_choice(scores, sensitivity, event, ledger)
+            chosen = door.release_choice(scores, sensitivity, event, ledger, keeps)
         else:
             assert self.replayed.events[at] == event, "another question than before"
             assert self.replayed.sensitivities[choice] == sensitivity, "another question than before"

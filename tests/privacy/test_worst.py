@@ -15,8 +15,9 @@ from scipy import stats
 
 import chicle
 from chicle import Budget, BudgetExceeded, Clique, InfeasibleError, Ledger, ParameterError, PrivacyError, Records
-from chicle.marginals import score_cliques
+from chicle.marginals import Counted, score_cliques
 from chicle.privacy import ExponentialEvent, GaussianEvent, TestNoise, accounting, calibrate_choice, exponential
+from chicle.privacy.mechanisms import release_choice
 from chicle.privacy.noise import MAX_SCALE
 from chicle.records import Recoded
 from chicle.select import choose_worst, distances
@@ -116,6 +117,47 @@ def test_a_choice_follows_its_probabilities() -> None:
     assert stats.chisquare(np.bincount(found), draws * odds / odds.sum()).pvalue > SIGNIFICANCE
 
 
+def test_a_choice_with_a_rule_is_one_among_those_that_keep_it() -> None:
+    """Also where what breaks the rule scores most, and the rule is asked of all only where one choice broke it."""
+    scores, keep, draws = np.array([10, 17, 0, 9, 16]), [True, False, True, True, False], 20_000
+    event = ExponentialEvent(purpose="test", epsilon=1.0, values=5)
+    noise, asked = TestNoise(4), list[int]()
+
+    def keeps(places: Sequence[int]) -> list[bool]:
+        asked.append(len(places))
+        return [keep[place] for place in places]
+
+    found = [release_choice(scores, 2, event, Ledger(Budget(rho=1), noise=noise), keeps) for _ in range(draws)]
+    odds = np.exp(scores / 4) * keep
+    assert set(found) == {0, 2, 3}
+    assert (
+        stats.chisquare(np.bincount(found, minlength=5)[keep], (draws * odds / odds.sum())[keep]).pvalue > SIGNIFICANCE
+    )
+    assert set(asked) == {1, 5}
+    assert asked.count(1) == draws
+    ledger = Ledger(Budget(rho=1))
+    release_choice(scores, 2, event, ledger, keeps)
+    assert ledger.events == (event,), "two draws are one release"
+    with pytest.raises(PrivacyError, match="a candidate that keeps its rule"):
+        release_choice(scores, 2, event, ledger, lambda places: [False] * len(places))
+
+
+def test_the_worst_of_those_that_fit_is_chosen() -> None:
+    table = table_of(((0, 0, 0), (1, 1, 2), (1, 1, 2)), DOMAIN, 1)
+    for fitting in CLIQUES:
+        chosen = choose_worst(
+            table,
+            CLIQUES,
+            expected,
+            Ledger(Budget(rho=1)),
+            epsilon=0.1,
+            weights=[1.0, 1.0, 1.0],
+            penalties=[0.0, 0.0, 0.0],
+            fit=lambda cliques: [clique == fitting for clique in cliques],  # noqa: B023 - asked here and now
+        )
+        assert CLIQUES[chosen] == fitting
+
+
 @pytest.mark.parametrize("sensitivity", [1, 3, 2**40 + 1, 2**60])
 def test_scores_lose_digits_where_the_scale_is_too_large(sensitivity: int) -> None:
     noise = Spy(0)
@@ -169,6 +211,13 @@ def test_distances_are_those_of_the_counts(table: Records, seed: int) -> None:
     # And where rows are read in passes.
     streamed = Recoded(table, {name: (name, None) for name in names}, table.domain)
     assert score_cliques(streamed, cliques, references).tolist() == off
+    # And where counts are kept: none, some, all.
+    for room, base in ((1, table), (400, table), (400, streamed), (2**28, streamed)):
+        kept = Counted(base, room).keep(cliques).keep(cliques)
+        assert sum(array.nbytes for array in kept.kept.values()) <= room
+        assert score_cliques(kept, cliques, references).tolist() == off
+        for clique, counts in zip(cliques, chicle.count(kept, cliques), strict=True):
+            np.testing.assert_array_equal(counts, naive_count(table, clique))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 import chicle
 from chicle import AIM, Budget, InfeasibleError, Ledger, Measurement, ParameterError, Pgm, Records, Schema, Workload
 from chicle.bounds import count_in_buckets
-from chicle.mechanisms.aim_model import ModelRounds, penalty
+from chicle.generate.pgm import jt_sizes
+from chicle.mechanisms.aim_candidates import penalty
+from chicle.mechanisms.aim_model import ModelRounds
 from chicle.mechanisms.aim_records import candidates
 from chicle.privacy import ExponentialEvent, GaussianEvent, TestNoise
 from chicle.select.expected_error import NoiseClasses, noise_error
@@ -138,15 +141,47 @@ def test_candidates_fit_their_share_of_the_model_and_are_worth_their_noise() -> 
     domain = chicle.Domain({"a": 30, "b": 30, "c": 30, "d": 2})
     run = ModelRounds(domain, Workload.all_kway(domain, 3), max_size=8 * 3_000, iterations=5)
     ones = [Measurement((name,), np.full(size, 9_000 / size), 5.0) for name, size in domain.items()]
-    found = run.candidates(ones, 1.0, 1.0)
+    found = run.openings().after(ones, 1.0, 1.0).cliques
     assert ("a", "b", "d") in found
     assert ("a", "b", "c") not in found, "27,000 cells"
-    assert ("a", "b", "d") not in run.candidates(ones, 1.0, 0.5), "not yet"
-    for clique in run.candidates(ones, 50.0, 1.0):
+    assert ("a", "b", "d") not in run.openings().after(ones, 1.0, 0.5).cliques, "not yet"
+    for clique in run.openings().after(ones, 50.0, 1.0).cliques:
         assert penalty(clique, 50.0, domain) <= 2 * 9_000
     tree = [*ones, Measurement(("a", "b"), np.full((30, 30), 10.0), 5.0)]
-    assert ("a", "b") in run.candidates(tree, 1.0, 1e-9), "what is in the model already costs nothing"
-    assert run.candidates(ones, 1e9, 1.0) == [("d",)]
+    assert ("a", "b") in run.openings().after(tree, 1.0, 1e-9).cliques, "what is in the model already costs nothing"
+    assert run.openings().after(ones, 1e9, 1.0).cliques == [("d",)]
+
+
+def test_sizes_are_not_worked_out_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is open and fits is what [A] line 13 asks for, but where greedy orders happen to shrink a tree."""
+    domain = chicle.Domain({f"x{i}": 2 + i % 5 for i in range(12)})
+    run = ModelRounds(domain, Workload.all_kway(domain, 3), max_size=8 * 20_000, iterations=5)
+    measured = [Measurement((name,), np.full(size, 9_000 / size), 5.0) for name, size in domain.items()]
+    asked: list[int] = []
+
+    def counting(cliques: list[chicle.Clique], *rest: Any, **more: Any) -> list[int]:
+        asked.append(len(cliques))
+        return jt_sizes(cliques, *rest, **more)
+
+    monkeypatch.setattr(sys.modules["chicle.mechanisms.aim_candidates"], "jt_sizes", counting)
+    openings, rng = run.openings(), np.random.default_rng(0)
+    all_cliques = run.workload.closure()
+    looked = 0
+    for _ in range(25):
+        asked.clear()
+        part = len(measured) / (len(domain) + 25)
+        open_to = openings.after(measured, 1.0, part)
+        looked += any(asked)
+        held = {one.clique for one in measured}
+        sizes = jt_sizes(all_cliques, domain, held=held)
+        fitting = {c for c, size in zip(all_cliques, sizes, strict=True) if size <= open_to.limit}
+        found = {c for c, fits in zip(open_to.cliques, open_to.fit(open_to.cliques), strict=True) if fits}
+        assert found <= fitting
+        assert len(found) >= 0.9 * len(fitting)
+        clique = sorted(found)[rng.integers(len(found))]
+        measured.append(Measurement(clique, np.full(domain.shape(clique), 9_000 / domain.cells(clique)), 5.0))
+    assert looked < 18
+    assert chicle.jt_size([one.clique for one in measured], domain) > run.max_size / 4, "the limit was felt"
 
 
 def test_structural_zeros_stay_empty_and_do_no_harm() -> None:
@@ -314,8 +349,10 @@ def test_theorem_4_is_what_the_bound_computes() -> None:
     run = ModelRounds(domain, Workload.all_kway(domain, 3), 80 * 2**20, 100)
     t = len(rounds) - 1
     before = release.measurements[: len(domain) + t]
-    table, (epsilon, part) = release.measurements[len(domain) + t], rounds[t]
-    open_to = run.candidates(before, table.sigma, part)
+    table, (epsilon, _) = release.measurements[len(domain) + t], rounds[t]
+    openings = run.openings()
+    for end, (one, (_, at)) in enumerate(zip(release.measurements[len(domain) :], rounds, strict=True), len(domain)):
+        open_to = openings.after(release.measurements[:end], one.sigma, at).cliques
     chosen = {one.clique for one in release.measurements}
     clique = next(c for c in open_to if not any(set(c) <= set(other) for other in chosen))
     model = Pgm(before[: len(domain)], domain).fit(100, tolerance=1e-3)

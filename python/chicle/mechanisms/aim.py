@@ -18,7 +18,8 @@ from chicle.errors import InfeasibleError, ParameterError
 from chicle.generate.pgm import Zeros, jt_size
 from chicle.measure import Measurement, estimate_total, measure, total_sigma
 from chicle.mechanisms.aim_bounds import distances_of_choices, distances_of_scores
-from chicle.mechanisms.aim_model import ModelRounds, Round, penalty
+from chicle.mechanisms.aim_candidates import penalty
+from chicle.mechanisms.aim_model import ModelRounds, Round
 from chicle.mechanisms.aim_records import RecordRounds
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.denoised import denoised_records

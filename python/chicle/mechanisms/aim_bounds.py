@@ -34,7 +34,8 @@ from chicle.bounds import Distance
 from chicle.compress import compress
 from chicle.domain import Clique
 from chicle.measure import Measurement, estimate_total
-from chicle.mechanisms.aim_model import ModelRounds, Round, penalty
+from chicle.mechanisms.aim_candidates import penalty
+from chicle.mechanisms.aim_model import ModelRounds, Round
 from chicle.mechanisms.aim_records import expected_counts, reference_records
 from chicle.mechanisms.prism_options import PrismOptions
 from chicle.schema import Schema
@@ -59,8 +60,13 @@ def distances_of_choices(
     singles = len(measurements) - len(rounds)
     asked = [(clique, domain.clique(clique)) for clique in cliques]
     wanted = {named for _, named in asked}
-    open_to = [run.candidates(measurements[: singles + t], one.sigma, one.part) for t, one in enumerate(rounds)]
-    last = {clique: t for t, some in enumerate(open_to) for clique in some if clique in wanted}
+    openings = run.openings()
+    open_to, last = list[list[Clique]](), dict[Clique, int]()
+    for t, one in enumerate(rounds):
+        at = openings.after(measurements[: singles + t], one.sigma, one.part)
+        open_to.append(at.cliques)
+        asked_here = [clique for clique in at.cliques if clique in wanted]
+        last.update({clique: t for clique, fits in zip(asked_here, at.fit(asked_here), strict=True) if fits})
     found: dict[Clique, Distance] = {}
     for t, model in enumerate(run.replay(measurements, singles) if last else ()):
         here = [clique for clique, at in last.items() if at == t]

@@ -19,24 +19,24 @@ the bounds of [A] Theorem 4.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from chicle.domain import Clique, Domain
-from chicle.generate.pgm import Pgm, Zeros, jt_sizes
-from chicle.measure import Measurement, estimate_total, measure
+from chicle.generate.pgm import Pgm, Zeros
+from chicle.marginals import Counted
+from chicle.measure import Measurement, measure
+from chicle.mechanisms.aim_candidates import Openings, penalty
 from chicle.privacy.budget import calibrate, calibrate_choice
 from chicle.privacy.ledger import Ledger
 from chicle.records import Countable
 from chicle.select.worst import choose_worst
 from chicle.workload import Workload
 
-__all__ = ["ModelRounds", "Round", "penalty"]
+__all__ = ["ModelRounds", "Round"]
 
-_MEAN_ABS = math.sqrt(2 / math.pi)
 _TOLERANCE = 1e-3  # of a round's fit: the next goes on from there
 
 
@@ -127,6 +127,7 @@ class ModelRounds:
         begun, share = ledger.spent, first
         measured, rounds = list(one_ways), list[Round]()
         model = self._model(measured, None)
+        openings, counted = self.openings(), Counted(records)
         while True:
             spent = ledger.spent - begun
             if last := rho - spent <= 2 * share:
@@ -134,19 +135,21 @@ class ModelRounds:
             sigma = calibrate(alpha * share, l2_sensitivity=k)
             epsilon = calibrate_choice((1 - alpha) * share, accounting=how)
             part = 1.0 if last else min(1.0, (before + spent + share) / (before + rho))
-            candidates = self.candidates(measured, sigma, part)
+            open_to = openings.after(measured, sigma, part)
+            candidates = open_to.cliques
             chosen = choose_worst(
-                records,
+                counted.keep(candidates, self.threads),
                 candidates,
                 model.marginals,
                 ledger,
                 epsilon=epsilon,
                 weights=[self._weights[clique] for clique in candidates],
                 penalties=[penalty(clique, sigma, self.domain) for clique in candidates],
+                fit=open_to.fit,
                 threads=self.threads,
             )
             clique = candidates[chosen]
-            measured += measure(records, [clique], sigma, ledger, threads=self.threads)
+            measured += measure(counted, [clique], sigma, ledger, threads=self.threads)
             rounds.append(Round(clique, epsilon, sigma, part))
             if last:
                 return measured[len(one_ways) :], rounds
@@ -162,20 +165,9 @@ class ModelRounds:
         """Return how much a candidate matters."""
         return self._weights[clique]
 
-    def candidates(self, measured: Sequence[Measurement], sigma: float, part: float) -> list[Clique]:
-        """Return what may be chosen after some measurements: [A] line 13, and worth measuring on some data."""
-        most = 2 * max(estimate_total(measured), 1) / (_MEAN_ABS * sigma)
-        worth = [clique for clique, cells in self._cells.items() if cells <= most]
-        held = {one.clique for one in measured} | set(self.zeros)
-        inside = [frozenset(clique) for clique in held]
-        sizes = jt_sizes(worth, self.domain, held=held)
-        fitting = [
-            clique
-            for clique, size in zip(worth, sizes, strict=True)
-            if size <= part * self.max_size or any(frozenset(clique) <= other for other in inside)
-        ]
-        # Where nothing is worth it, the smallest table does the least harm.
-        return fitting or [min(self._candidates, key=self.domain.cells)]
+    def openings(self) -> Openings:
+        """Return what gives the candidates of all rounds, from the first on."""
+        return Openings(self._cells, self.domain, self.max_size, frozenset(self.zeros))
 
     def replay(self, measured: Sequence[Measurement], one_ways: int) -> Iterator[Pgm]:
         """Give the model before each round again, from the measurements of a release."""
@@ -188,8 +180,3 @@ class ModelRounds:
     def _model(self, measured: Sequence[Measurement], start: Pgm | None) -> Pgm:
         model = Pgm(measured, self.domain, zeros=self.zeros, start=start, threads=self.threads)
         return model.fit(self.iterations, tolerance=_TOLERANCE)
-
-
-def penalty(clique: Clique, sigma: float, domain: Domain) -> float:
-    """Return the L1 error that noise alone gives to a table ([A] equation 1)."""
-    return _MEAN_ABS * sigma * domain.cells(clique)

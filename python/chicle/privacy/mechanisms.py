@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -82,11 +82,24 @@ def exponential(
     return release_choice(exact, sensitivity, event, ledger)
 
 
-def release_choice(scores: npt.NDArray[np.int64], sensitivity: int, event: ExponentialEvent, ledger: Ledger) -> int:
+def release_choice(
+    scores: npt.NDArray[np.int64],
+    sensitivity: int,
+    event: ExponentialEvent,
+    ledger: Ledger,
+    keeps: Callable[[Sequence[int]], Sequence[bool]] | None = None,
+) -> int:
     """Release the position of a high score, as its event says.
 
     Where the scale is larger than the sampler takes, scores lose binary digits: both tables' scores are rounded down
     alike, and differ by no more than the sensitivity, rounded up.
+
+    `keeps` tells of positions whether they keep a public rule; then the choice is the exponential mechanism among those
+    that do, of which there must be one. It is dear to ask of all: a choice among all is drawn, and taken if it keeps
+    the rule; if not, it is forgotten and another is drawn among those that do. With the chances p of a choice among
+    all, p(F) of them for those that keep the rule, position i of those comes out with
+    ``p_i + (1 - p(F)) p_i / p(F) = p_i / p(F)``,
+    just as it would if only those had been asked about.
     """
     if scores.size != event.values or not scores.size:
         raise PrivacyError("a choice needs a score for each of its candidates, and at least one candidate")
@@ -96,8 +109,17 @@ def release_choice(scores: npt.NDArray[np.int64], sensitivity: int, event: Expon
             raise PrivacyError(f"epsilon {event.epsilon:.3g} is too small for an exact choice; nothing was spent")
         scores, sensitivity = scores >> 1, -(-sensitivity // 2)
     ledger.debit([event])
-    gaps = (scores.max() - scores).astype(np.uint64)
-    return ledger.noise.choose(gaps, scale)
+    chosen = _choose(scores, scale, ledger)
+    if keeps is None or keeps([chosen])[0]:
+        return chosen
+    kept = np.flatnonzero(keeps(range(scores.size)))
+    if not kept.size:
+        raise PrivacyError("a choice needs a candidate that keeps its rule")
+    return int(kept[_choose(scores[kept], scale, ledger)])
+
+
+def _choose(scores: npt.NDArray[np.int64], scale: float, ledger: Ledger) -> int:
+    return ledger.noise.choose((scores.max() - scores).astype(np.uint64), scale)
 
 
 def _choice_scale(sensitivity: int, epsilon: float) -> float:

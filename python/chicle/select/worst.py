@@ -108,6 +108,7 @@ def choose_worst(
     epsilon: float,
     weights: Sequence[float],
     penalties: Sequence[float],
+    fit: Callable[[Sequence[Clique]], Sequence[bool]] | None = None,
     threads: int | None = None,
     memory_limit: int = MEMORY_LIMIT,
 ) -> int:
@@ -126,6 +127,8 @@ def choose_worst(
         How much each clique matters: in any unit, not negative.
     penalties
         What is taken off each distance, in records: the error that its noisy table would have.
+    fit
+        A public rule for what may be chosen, dear to ask of all cliques: one of them at least must keep it.
     """
     if not cliques or not len(cliques) == len(weights) == len(penalties):
         raise ParameterError("a choice needs at least one clique, and a weight and a penalty for each")
@@ -137,7 +140,8 @@ def choose_worst(
     exact = _exact(records, cliques, expect, threads, memory_limit)
     cost = np.minimum(np.asarray(penalties, dtype=np.float64) * INDIF_UNITS, _MOST).astype(np.int64)
     sensitivity = int(whole.max()) * records.max_records_per_person * INDIF_UNITS
-    return release_choice(whole * (exact - cost), sensitivity, event, ledger)
+    keeps = None if fit is None else lambda places: fit([cliques[place] for place in places])
+    return release_choice(whole * (exact - cost), sensitivity, event, ledger, keeps)
 
 
 def _exact(

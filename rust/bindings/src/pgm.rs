@@ -126,7 +126,7 @@ pub fn model_cells(
     threads: Option<NonZero<usize>>,
 ) -> PyResult<Vec<u64>> {
     let cells = enter(py, threads, &Names::default(), |cancel| {
-        kernel::graph::model_cells_with(&cardinalities, &cliques, &candidates, cancel)
+        kernel::eliminate::model_cells_with(&cardinalities, &cliques, &candidates, cancel)
     })?;
     Ok(cells.into_iter().map(|cells| u64::try_from(cells).unwrap_or(u64::MAX)).collect())
 }

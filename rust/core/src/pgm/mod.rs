@@ -24,6 +24,7 @@
 //! Oracle: `naive`, the whole joint distribution. [`query`] gives other marginals, [`sample`] records.
 
 mod contract;
+pub mod eliminate;
 mod exp;
 mod fit;
 pub mod graph;

@@ -1,4 +1,6 @@
-//! The oracle: the joint distribution of all attributes, cell by cell.
+//! The oracle: the joint distribution of all attributes, cell by cell; and sizes of models, step by step.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Target, Zeros};
 
@@ -78,4 +80,47 @@ pub fn loss_and_gap(cardinalities: &[u32], joint: &[f64], targets: &[Target], ze
         gradient.iter().zip(uniform).filter(|(_, allowed)| *allowed > 0.0).fold(f64::MAX, |l, (g, _)| l.min(*g));
     let here: f64 = gradient.iter().zip(joint).map(|(slope, count)| slope * count).sum();
     (loss, here - total * least)
+}
+
+/// Cells of a triangulated graph: every cost anew before each elimination, the whole graph at a time.
+pub fn model_cells(cardinalities: &[u32], cliques: &[Vec<usize>]) -> u128 {
+    let size = |a: usize| f64::from(cardinalities[a]);
+    let mut best = u128::MAX;
+    for by_fill in [true, false] {
+        let joins =
+            |a: usize, b: usize| a != b && cliques.iter().any(|clique| clique.contains(&a) && clique.contains(&b));
+        let mut around: BTreeMap<usize, BTreeSet<usize>> = (0..cardinalities.len())
+            .map(|a| (a, (0..cardinalities.len()).filter(|&b| joins(a, b)).collect()))
+            .collect();
+        let mut left: Vec<BTreeSet<usize>> = Vec::new();
+        while !around.is_empty() {
+            let cost = |a: usize| -> f64 {
+                let near = &around[&a];
+                let fill = |b: usize| {
+                    near.iter().filter(|&&c| c > b && !around[&b].contains(&c)).map(|&c| size(c)).sum::<f64>()
+                };
+                if by_fill {
+                    near.iter().map(|&b| size(b) * fill(b)).sum()
+                } else {
+                    near.iter().fold(size(a), |product, &b| product * size(b))
+                }
+            };
+            let gone = *around.keys().min_by(|&&a, &&b| cost(a).total_cmp(&cost(b))).unwrap();
+            let near = around.remove(&gone).unwrap();
+            for a in &near {
+                let known = around.get_mut(a).unwrap();
+                known.extend(&near);
+                known.remove(a);
+                known.remove(&gone);
+            }
+            let clique: BTreeSet<usize> = near.into_iter().chain([gone]).collect();
+            if !left.iter().any(|larger| larger.is_superset(&clique)) {
+                left.push(clique);
+            }
+        }
+        best = best.min(
+            left.iter().map(|clique| clique.iter().map(|&a| u128::from(cardinalities[a])).product::<u128>()).sum(),
+        );
+    }
+    best
 }

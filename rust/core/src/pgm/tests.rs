@@ -209,6 +209,24 @@ proptest! {
     }
 
     #[test]
+    fn a_model_with_a_candidate_has_the_cells_of_both(
+        cardinalities in prop::collection::vec(1u32..9, 1..12), picks in prop::collection::vec(any::<u64>(), 0..30),
+        held in 0usize..12,
+    ) {
+        let attributes = cardinalities.len();
+        let clique = |&pick: &u64| sorted((0..attributes).filter(|a| (pick >> (5 * a)).trailing_zeros() >= 2));
+        let mut cliques: Vec<Vec<usize>> = picks.iter().map(clique).collect();
+        let candidates = cliques.split_off(held.min(cliques.len()));
+        let found = eliminate::model_cells_with(&cardinalities, &cliques, &candidates, &Cancel::default()).unwrap();
+        for (candidate, found) in candidates.into_iter().zip(found) {
+            cliques.push(candidate);
+            prop_assert_eq!(found, naive::model_cells(&cardinalities, &cliques));
+            prop_assert_eq!(found, eliminate::model_cells(&cardinalities, &cliques));
+            cliques.pop();
+        }
+    }
+
+    #[test]
     fn trees_hold_all_cliques_and_run_through_each_attribute(
         cardinalities in prop::collection::vec(1u32..9, 1..12), picks in prop::collection::vec(any::<u64>(), 0..14),
     ) {
@@ -216,7 +234,7 @@ proptest! {
         let clique = |&pick: &u64| sorted((0..attributes).filter(|a| (pick >> (5 * a)).trailing_zeros() >= 2));
         let cliques: Vec<Vec<usize>> = picks.iter().map(clique).collect();
         let tree = JunctionTree::new(&cardinalities, &cliques);
-        prop_assert_eq!(graph::model_cells(&cardinalities, &cliques), tree.cells(&cardinalities));
+        prop_assert_eq!(eliminate::model_cells(&cardinalities, &cliques), tree.cells(&cardinalities));
         for clique in &cliques {
             prop_assert!(tree.cliques.iter().any(|larger| tree::contains(larger, clique)));
         }
@@ -238,16 +256,16 @@ fn known_graphs_have_their_known_size() {
     let twos = [2; 9];
     let cells = |cliques: &[&[usize]]| {
         let cliques: Vec<Vec<usize>> = cliques.iter().map(|clique| clique.to_vec()).collect();
-        graph::model_cells(&twos, &cliques)
+        eliminate::model_cells(&twos, &cliques)
     };
     assert_eq!(cells(&[]), 9 * 2);
     assert_eq!(cells(&[&[0, 1], &[1, 2]]), 2 * 4 + 6 * 2);
     // A cycle of five is three triangles.
     assert_eq!(cells(&[&[0, 1], &[1, 2], &[2, 3], &[3, 4], &[4, 0]]), 3 * 8 + 4 * 2);
-    assert_eq!(graph::model_cells(&[u32::MAX; 9], &[(0..9).collect()]), u128::MAX);
+    assert_eq!(eliminate::model_cells(&[u32::MAX; 9], &[(0..9).collect()]), u128::MAX);
     // The chord of a square joins its two small corners.
     let square = [vec![0, 1], vec![1, 2], vec![2, 3], vec![3, 0]];
-    assert_eq!(graph::model_cells(&[2, 50, 2, 50], &square), 2 * (2 * 2 * 50));
+    assert_eq!(eliminate::model_cells(&[2, 50, 2, 50], &square), 2 * (2 * 2 * 50));
 }
 
 fn with_threads<T: Send>(threads: usize, job: impl FnOnce() -> T + Send) -> T {
