@@ -6,7 +6,7 @@
 //! and all margins of a clique are read off together: at each axis, the sets without it share one summed table.
 //! Cost: a few passes over the cells of the tree for all, and what the plan says. That may be much, hence the limits: of bytes
 //! for the tables of one marginal, and, where asked for, of multiplications. Messages are forgotten when they take
-//! more bytes than the limit together.
+//! more bytes than the limit together, or than [`MOST_KEPT`].
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -21,6 +21,9 @@ use super::{BYTES_PER_CELL, graph, sorted};
 use crate::axes::Axes;
 use crate::error::{Error, Result};
 use crate::parallel::Cancel;
+
+/// Cells of messages that are kept together: 2 GiB. With more, marginals of wide tables share little more.
+const MOST_KEPT: u128 = 1 << 28;
 
 /// Margins of one clique, by their attributes.
 type Margins<'a> = HashMap<&'a [usize], Cow<'a, [f64]>>;
@@ -43,13 +46,14 @@ pub fn marginals(
 ) -> Result<Vec<Option<Vec<f64>>>> {
     let mut found: Vec<Option<Vec<f64>>> = vec![None; cliques.len()];
     let most_cells = u128::from(limit / BYTES_PER_CELL);
+    let most_kept = most_cells.min(MOST_KEPT);
     #[expect(clippy::cast_precision_loss, reason = "a cost")]
     let most_work = most.map_or(f64::INFINITY, |most| most as f64);
     let mut next = 0;
     while next < cliques.len() {
         let mut plan = Plan::new(tree);
         let mut jobs: Vec<(usize, Job)> = Vec::new();
-        while next < cliques.len() && plan.stored <= most_cells {
+        while next < cliques.len() && plan.stored <= most_kept {
             match plan.marginal(&sorted(cliques[next].iter().copied()), most_cells, most_work) {
                 Ok(job) => jobs.push((next, job)),
                 Err(_) if most.is_some() => {}
