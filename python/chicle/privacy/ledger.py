@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
@@ -204,6 +204,7 @@ class Ledger:
         self._private = type(self._noise) is SystemNoise
         self._entries: list[tuple[Event, float]] = []
         self._lock = threading.Lock()
+        self._to_read = False
 
     @property
     def budget(self) -> Budget:
@@ -250,6 +251,11 @@ class Ledger:
             self._entries.extend(self._affordable(events))
 
     def _affordable(self, events: Iterable[Event]) -> list[tuple[Event, float]]:
+        if self._to_read:
+            raise PrivacyError(
+                "this ledger came out of a pickle and is there to be read: two could spend one budget twice. Go on with "
+                "the one that was pickled, or keep a ledger with to_json and Ledger.from_json; nothing was spent"
+            )
         priced = [(event, _price(event, self._budget.accounting)) for event in events]
         total = _total(cost for _, cost in (*self._entries, *priced))
         if not total <= self._limit:
@@ -303,6 +309,10 @@ class Ledger:
     def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
         return self
 
+    def __reduce__(self) -> tuple[Callable[[str], Ledger], tuple[str]]:
+        """Pickle a ledger that can be read, and spends nothing."""
+        return _to_read, (self.to_json(),)
+
     def __repr__(self) -> str:
         budget = self._budget
         lines = _table(self._entries, self._limit)
@@ -316,6 +326,12 @@ class Ledger:
         if not self._private:
             lines.append("NOT PRIVATE: made with test noise")
         return "\n".join(lines)
+
+
+def _to_read(text: str) -> Ledger:
+    ledger = Ledger.from_json(text)
+    ledger._to_read = True  # noqa: SLF001 - the other half of Ledger.__reduce__
+    return ledger
 
 
 def _price(event: Event, how: Accounting) -> float:
