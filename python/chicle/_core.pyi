@@ -91,6 +91,7 @@ class Gum:
         cardinalities: Sequence[int],
         cliques: Sequence[Sequence[int]],
         targets: Sequence[npt.NDArray[np.float64]],
+        ranks: Sequence[int],
         seed: int,
         threads: int | None = None,
     ) -> Gum: ...

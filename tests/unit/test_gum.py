@@ -96,7 +96,7 @@ def people() -> tuple[Records, list[Measurement]]:
 
 
 @pytest.mark.parametrize("variant", ["published", "tuned"])
-@pytest.mark.parametrize("order", ["worst-first", "random", "given"])
+@pytest.mark.parametrize("order", ["worst-first", "tied-first", "random", "given"])
 def test_the_result_is_the_same_for_any_number_of_threads(
     people: tuple[Records, list[Measurement]], variant: Any, order: Any
 ) -> None:
@@ -108,6 +108,19 @@ def test_the_result_is_the_same_for_any_number_of_threads(
     assert same(one, two)
     assert same(one, eight)
     assert not same(one, chicle.gum(targets, domain, 5_000, variant=variant, order=order, seed=8, passes=3))
+
+
+@pytest.mark.parametrize(("others", "limit"), [(1, 0.01), (30, 0.03)], ids=["a star", "all pairs"])
+def test_many_targets_of_an_attribute_do_not_undo_each_other(others: int, limit: float) -> None:
+    """Each follows the last; rewriting whichever attribute of a pair leaves errors of .35 and .11."""
+    rng = np.random.default_rng(0)
+    n, d = 10_000, 30
+    follows = rng.random((n, d)) < np.linspace(0.3, 0.9, d)
+    codes = np.where(follows, rng.integers(4, size=(n, 1)), rng.integers(4, size=(n, d)))
+    table = Records({f"x{i}": codes[:, i] for i in range(d)}, {f"x{i}": 4 for i in range(d)})
+    hubs = list(table.domain)[-others:]
+    targets = targets_of(table, [pair for pair in chicle.pairs(table.domain) if pair[1] in hubs])
+    assert Gum(targets, table.domain, variant="tuned", seed=0).run(10).trace[-1] < limit
 
 
 @pytest.mark.parametrize("decay", DECAYS)
@@ -249,4 +262,4 @@ def test_pairs_of_adult(shared_data: Path) -> None:
     published = Gum(targets, adult.domain, seed=0).run(22)
     tuned = Gum(targets, adult.domain, variant="tuned", seed=0).run(22)
     assert min(published.trace) < 0.04
-    assert min(tuned.trace) < 0.024 + 0.001, "after 22 of 100 passes"
+    assert min(tuned.trace) < 0.018, "after 22 of 100 passes"

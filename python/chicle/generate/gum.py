@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, isfinite, sqrt
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from chicle._checks import check_seed, integer, threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, InfeasibleError, ParameterError
 from chicle.generate.independent import independent
+from chicle.generate.ties import ranks, tied_first
 from chicle.marginals import MEMORY_LIMIT
 from chicle.measure import Measurement
 from chicle.records import Records
@@ -25,7 +26,7 @@ Progress: TypeAlias = Callable[[int, float], None]
 """Called after each pass with its number, from 1, and the mean error of the targets."""
 
 Variant: TypeAlias = Literal["published", "tuned"]
-Order: TypeAlias = Literal["worst-first", "given", "random"]
+Order: TypeAlias = Literal["worst-first", "tied-first", "given", "random"]
 Decay: TypeAlias = Literal["step", "exponential", "linear", "sqrt", "constant"]
 
 DECAYS: Mapping[str, Callable[[int], float]] = {
@@ -53,16 +54,18 @@ class _Options:
     growth: str
     removal: str
     pairing: str
+    order: Order
 
 
 _VARIANTS: Mapping[str, _Options] = {
-    "published": _Options(1.0, "step", (0.5, 1.0), "multiplicative", "capped", "random"),
-    "tuned": _Options(0.7, "step", (0.03,), "proportional", "excess", "matched"),
+    "published": _Options(1.0, "step", (0.5, 1.0), "multiplicative", "capped", "random", "worst-first"),
+    "tuned": _Options(0.7, "step", (0.03,), "proportional", "excess", "matched", "tied-first"),
 }
 _CHOICES = {
     "growth": ("multiplicative", "proportional"),
     "removal": ("capped", "excess"),
     "pairing": ("random", "matched", "flow"),
+    "order": get_args(Order),
 }
 
 
@@ -80,7 +83,7 @@ def gum(
     growth: str | None = None,
     removal: str | None = None,
     pairing: str | None = None,
-    order: Order = "worst-first",
+    order: Order | None = None,
     seed: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -109,7 +112,8 @@ def gum(
         How often to visit all targets.
     variant
         ``"published"``: the options of the paper. ``"tuned"``: ``growth="proportional"``, ``removal="excess"``,
-        ``pairing="matched"``, ``duplicate=0.03``, ``alpha=0.7``. The options below overrule it one by one.
+        ``pairing="matched"``, ``duplicate=0.03``, ``alpha=0.7``, ``order="tied-first"``, for which ten passes do. The
+        options below overrule it one by one.
     alpha
         Update rate of the first pass.
     decay
@@ -125,9 +129,11 @@ def gum(
         proportion to ``s - t``.
     pairing
         Which freed record goes to which cell when replaced: ``"random"``; ``"matched"``, those first that need to
-        change only one attribute; ``"flow"``, so that the fewest attributes change in all (see `chicle.mcf`).
+        change only one attribute, if possible the one least tied to the others; ``"flow"``, so that the fewest
+        attributes change in all (see `chicle.mcf`).
     order
-        ``"worst-first"``: the target with the largest error at its last visit first; ``"given"``; ``"random"``.
+        ``"worst-first"``: the target with the largest error at its last visit first; ``"tied-first"``: those of the
+        attributes most tied to each other first, so that fewer visits undo others; ``"given"``; ``"random"``.
     seed
         Fixes all draws.
     threads
@@ -197,7 +203,7 @@ class Gum:
         growth: str | None = None,
         removal: str | None = None,
         pairing: str | None = None,
-        order: Order = "worst-first",
+        order: Order | None = None,
         seed: int | None = None,
         threads: int | None = None,
     ) -> None:
@@ -210,22 +216,24 @@ class Gum:
             growth=growth,
             removal=removal,
             pairing=pairing,
+            order=order,
         )
-        if order not in ("worst-first", "given", "random"):
-            raise ParameterError(f"order must be 'worst-first', 'given' or 'random', not {order!r}")
-        self._order = order
         checked = check_tables(targets, self._domain)
         size = _size(n, start, self._domain, checked)
         scaled = [(clique, onto_total(values, size)) for clique, values, _ in checked]
         self._rng = np.random.default_rng(check_seed(seed))
         if start is None:
             start = independent_start(scaled, self._domain, size, seed=int(self._rng.integers(2**63)))
+        by_ties = self._options.pairing == "matched" or self._options.order == "tied-first"
+        places = ranks(scaled, self._domain) if by_ties else [0] * len(self._domain)
+        self._tied_first = tied_first([clique for clique, _ in scaled], places, self._domain)
         self._kernel = _core.Gum(
             [start[name] for name in self._domain],
             list(self._domain),
             list(self._domain.values()),
             [[self._domain.position(name) for name in clique] for clique, _ in scaled],
             [np.ascontiguousarray(values).reshape(-1) for _, values in scaled],
+            places,
             int(self._rng.integers(2**63)),
             threads_or_all(threads),
         )
@@ -271,9 +279,11 @@ class Gum:
         return Records(dict(zip(self._domain, self._kernel.records(), strict=True)), self._domain)
 
     def _visits(self) -> list[int]:
-        if self._order == "worst-first":
+        if self._options.order == "worst-first":
             return [int(i) for i in np.argsort(-self._found, kind="stable")]
-        if self._order == "random":
+        if self._options.order == "tied-first":
+            return self._tied_first
+        if self._options.order == "random":
             return [int(i) for i in self._rng.permutation(len(self._found))]
         return list(range(len(self._found)))
 
@@ -379,6 +389,7 @@ def _options(
     growth: str | None,
     removal: str | None,
     pairing: str | None,
+    order: Order | None,
 ) -> _Options:
     if variant not in _VARIANTS:
         raise ParameterError(f"variant must be 'published' or 'tuned', not {variant!r}")
@@ -387,7 +398,7 @@ def _options(
         raise ParameterError(f"alpha must be a positive number, not {alpha!r}")
     if decay is not None and decay not in DECAYS:
         raise ParameterError(f"decay must be one of {', '.join(map(repr, DECAYS))}, not {decay!r}")
-    for name, value in (("growth", growth), ("removal", removal), ("pairing", pairing)):
+    for name, value in (("growth", growth), ("removal", removal), ("pairing", pairing), ("order", order)):
         if value is not None and value not in _CHOICES[name]:
             raise ParameterError(f"{name} must be one of {', '.join(map(repr, _CHOICES[name]))}, not {value!r}")
     return _Options(
@@ -397,6 +408,7 @@ def _options(
         growth=growth or preset.growth,
         removal=removal or preset.removal,
         pairing=pairing or preset.pairing,
+        order=order or preset.order,
     )
 
 

@@ -36,7 +36,7 @@ impl Gum {
 #[pymethods]
 impl Gum {
     #[new]
-    #[pyo3(signature = (codes, attributes, cardinalities, cliques, targets, seed, threads=None))]
+    #[pyo3(signature = (codes, attributes, cardinalities, cliques, targets, ranks, seed, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "one Python call")]
     fn new(
         py: Python<'_>,
@@ -45,6 +45,7 @@ impl Gum {
         cardinalities: Vec<u32>,
         cliques: Vec<Vec<usize>>,
         targets: Vec<PyReadonlyArray1<'_, f64>>,
+        ranks: Vec<usize>,
         seed: u64,
         threads: Option<NonZero<usize>>,
     ) -> PyResult<Self> {
@@ -54,7 +55,7 @@ impl Gum {
         let gum = enter(py, threads, &names, |_| {
             let pairs = cliques.iter().zip(&targets);
             let marginals = pairs.map(|(clique, t)| Marginal::new(clique, &cardinalities, t.to_vec())).collect();
-            Ok(kernel::Gum::new(&Table::new(columns, cardinalities)?, marginals, seed))
+            Ok(kernel::Gum::new(&Table::new(columns, cardinalities)?, marginals, &ranks, seed))
         })?;
         Ok(Self { attributes, cliques, threads, kernel: gum.into() })
     }

@@ -37,6 +37,8 @@ pub struct Marginal {
     shape: Vec<u32>,
     strides: Vec<usize>,
     targets: Vec<f64>,
+    /// The axes, the one that gives way first first.
+    axes: Vec<usize>,
 }
 
 impl Marginal {
@@ -51,7 +53,7 @@ impl Marginal {
         let shape: Vec<u32> = attributes.iter().map(|&a| cardinalities[a]).collect();
         assert_eq!(layout::cells(shape.iter().copied()), Some(targets.len()), "one target for each cell");
         assert!(u32::try_from(targets.len()).is_ok(), "cells are numbered by u32");
-        Self { strides: layout::strides(&shape), attributes, shape, targets }
+        Self { strides: layout::strides(&shape), axes: (0..shape.len()).collect(), attributes, shape, targets }
     }
 
     /// Number of cells.
@@ -83,12 +85,17 @@ pub struct Gum {
 }
 
 impl Gum {
-    /// Start from the records of a table.
+    /// Start from the records of a table. `ranks` has a number for each attribute: where records are matched with cells
+    /// that differ from theirs in one attribute, it is rather one of low rank.
     ///
     /// # Panics
-    /// If there are more than [`MAX_RECORDS`].
+    /// If there are more than [`MAX_RECORDS`], or not a rank for each attribute.
     #[must_use]
-    pub fn new(start: &Table<'_>, marginals: Vec<Marginal>, seed: u64) -> Self {
+    pub fn new(start: &Table<'_>, mut marginals: Vec<Marginal>, ranks: &[usize], seed: u64) -> Self {
+        assert_eq!(ranks.len(), start.columns().len(), "a rank for each attribute");
+        for Marginal { axes, attributes, .. } in &mut marginals {
+            axes.sort_by_key(|&axis| ranks[attributes[axis]]);
+        }
         assert!(start.records() <= MAX_RECORDS, "rows are numbered by 31 bits");
         let columns = start.columns().iter().map(Codes::copy).collect();
         Self { rows: Rows::new(columns, start.records()), marginals, seed, scratch: Scratch::default() }
@@ -127,7 +134,7 @@ impl Gum {
             let counts = self.rows.count(marginal, &mut self.scratch, cancel);
             cancel.check()?;
             found[place] = marginal.error(&counts.all, self.rows.records());
-            let plan = plan(&counts.all, &marginal.targets, &marginal.shape, step, &mut random);
+            let plan = plan(&counts.all, &marginal.targets, &marginal.shape, &marginal.axes, step, &mut random);
             self.rows.apply(marginal, &counts, &plan, &mut random, &mut self.scratch);
         }
         Ok(found)

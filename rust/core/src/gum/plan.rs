@@ -39,7 +39,7 @@ pub enum Removal {
 pub enum Pairing {
     /// Any, at random: as published.
     Random,
-    /// First those that differ from the cell in one attribute; the rest at random.
+    /// First those that differ from the cell in one attribute, the one that gives way first; the rest at random.
     Matched,
     /// So that the fewest attributes change altogether ([`flow`]): the min-cost flow of [P] 5.1.
     Flow,
@@ -86,9 +86,10 @@ impl Plan {
     }
 }
 
-/// Plan the moves from `counts` towards `targets`, which have equal totals; `shape` gives the axes of the cells.
+/// Plan the moves from `counts` towards `targets`, which have equal totals; `shape` gives the sizes of the axes, `axes` the
+/// order in which [`Pairing::Matched`] rewrites along them.
 #[must_use]
-pub fn plan(counts: &[u32], targets: &[f64], shape: &[u32], step: &Step, random: &mut Random) -> Plan {
+pub fn plan(counts: &[u32], targets: &[f64], shape: &[u32], axes: &[usize], step: &Step, random: &mut Random) -> Plan {
     let growth = growth(counts, targets, step);
     let total: f64 = growth.iter().sum();
     let loss = match step.removal {
@@ -110,7 +111,7 @@ pub fn plan(counts: &[u32], targets: &[f64], shape: &[u32], step: &Step, random:
         *copies = (*copies).min(*rewritten);
         *rewritten -= *copies;
     }
-    let mut fates = fates(&remove, &add, shape, step.pairing, random);
+    let mut fates = fates(&remove, &add, shape, axes, step.pairing, random);
     let mut rest = &fates[..];
     let rewritten = |&count: &u32| {
         let (own, others) = rest.split_at(count as usize);
@@ -206,13 +207,20 @@ fn balance(add: &mut [u32], remove: &mut [u32]) {
 }
 
 /// Hand out the rewritten cells to the freed records.
-fn fates(remove: &[u32], rewrite: &[u32], shape: &[u32], pairing: Pairing, random: &mut Random) -> Vec<u32> {
+fn fates(
+    remove: &[u32],
+    rewrite: &[u32],
+    shape: &[u32],
+    axes: &[usize],
+    pairing: Pairing,
+    random: &mut Random,
+) -> Vec<u32> {
     let freed = remove.iter().map(|&count| count as usize).sum();
     let mut fates = vec![VANISH; freed];
     let mut rewrite = rewrite.to_vec();
     let moves = match pairing {
         Pairing::Random => Vec::new(),
-        Pairing::Matched => match_lines(&mut remove.to_vec(), &mut rewrite, shape, random),
+        Pairing::Matched => match_lines(&mut remove.to_vec(), &mut rewrite, shape, axes, random),
         Pairing::Flow => {
             let moves = flow::min_cost(remove, &rewrite, shape);
             rewrite.fill(0);
@@ -254,13 +262,17 @@ fn starts(remove: &[u32]) -> Vec<usize> {
 
 /// Moves `(from, to, records)` along the lines of the table: from and to differ in one attribute.
 ///
-/// Greedy, axis after axis, from a random place on; `supply` and `demand` keep what is left.
-fn match_lines(supply: &mut [u32], demand: &mut [u32], shape: &[u32], random: &mut Random) -> Vec<(u32, u32, u32)> {
+/// Greedy, axis after axis in the order of `axes`, from a random place on; `supply` and `demand` keep what is left.
+fn match_lines(
+    supply: &mut [u32],
+    demand: &mut [u32],
+    shape: &[u32],
+    axes: &[usize],
+    random: &mut Random,
+) -> Vec<(u32, u32, u32)> {
     let strides = crate::layout::strides(shape);
-    let mut axes: Vec<usize> = (0..shape.len()).collect();
-    random.shuffle(&mut axes);
     let mut moves = Vec::new();
-    for axis in axes {
+    for &axis in axes {
         let (stride, size) = (strides[axis], shape[axis] as usize);
         let turn = random.below(shape[axis] as usize);
         for outer in (0..supply.len()).step_by(stride * size) {

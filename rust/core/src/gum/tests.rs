@@ -130,7 +130,8 @@ proptest! {
         let numbers: Vec<u32> = (0..records).map(|_| random.below_u32(cells).min(random.below_u32(cells))).collect();
         let counts = tally(cells as usize, &numbers);
         let targets = targets(cells as usize, records, &mut random);
-        let plan = plan(&counts, &targets, &shape, &step, &mut random);
+        let axes: Vec<usize> = (0..shape.len()).collect();
+        let plan = plan(&counts, &targets, &shape, &axes, &step, &mut random);
 
         let alpha = step.alpha.min(1.0);
         let growth: Vec<f64> = counts.iter().zip(&targets).map(|(&s, &t)| match step.growth {
@@ -191,7 +192,7 @@ proptest! {
             if records == 0 {
                 break;
             }
-            let plan = plan(&counts.all, &marginal.targets, &marginal.shape, &step, &mut random);
+            let plan = plan(&counts.all, &marginal.targets, &marginal.shape, &marginal.axes, &step, &mut random);
             rows.apply(&marginal, &counts, &plan, &mut random, &mut scratch);
             let after = rows.count(&marginal, &mut scratch, &cancel);
             prop_assert_eq!(after.all, tally(cells, &naive::apply(&numbers, &plan)));
@@ -216,7 +217,7 @@ fn records_of_a_cell_are_freed_alike() {
     let marginal = Marginal::new(&[0], &cardinalities, vec![31.5, 32.5]);
     let mut freed = [0; 64];
     for seed in 0..4000 {
-        let mut gum = Gum::new(&table(&columns, &cardinalities), vec![marginal.clone()], seed);
+        let mut gum = Gum::new(&table(&columns, &cardinalities), vec![marginal.clone()], &[0, 0], seed);
         gum.pass(&[0], 0, &MCF, &Cancel::default()).unwrap();
         let Codes::U8(first) = &gum.records()[0] else { unreachable!("two values") };
         for (row, &code) in first.iter().enumerate() {
@@ -229,6 +230,23 @@ fn records_of_a_cell_are_freed_alike() {
     }
 }
 
+/// Either attribute could be rewritten: it is the one of lower rank, and the other keeps its codes.
+#[test]
+fn the_attribute_that_gives_way_is_rewritten() {
+    let cardinalities = [2, 2, 5];
+    let codes: Vec<u8> = (0..100).map(|row| row % 2).collect();
+    let columns = [Codes::U8(codes.clone()), Codes::U8(codes), Codes::U8(vec![0; 100])];
+    let marginal = Marginal::new(&[0, 1], &cardinalities, vec![0.0, 50.0, 50.0, 0.0]);
+    for ranks in [[0, 1, 2], [1, 0, 2]] {
+        let mut gum = Gum::new(&table(&columns, &cardinalities), vec![marginal.clone()], &ranks, 3);
+        gum.pass(&[0], 0, &Step { alpha: 1.0, duplicate: 0.0, ..TUNED }, &Cancel::default()).unwrap();
+        assert_eq!(gum.errors(&Cancel::default()).unwrap(), [0.0]);
+        let is_kept = |(now, then): (&Codes, &Codes)| (0..100).all(|i| now.column().code(i) == then.column().code(i));
+        let kept = gum.records().iter().zip(&columns).map(is_kept);
+        assert_eq!(kept.collect::<Vec<_>>(), [ranks[0] == 1, ranks[1] == 1, true]);
+    }
+}
+
 /// A weight can say 255; more copies of a row take more rows.
 #[test]
 fn a_row_can_fill_the_table() {
@@ -237,7 +255,7 @@ fn a_row_can_fill_the_table() {
     first[1234] = 1;
     let columns = [Codes::U8(first.clone()), Codes::U8(first)];
     let marginal = Marginal::new(&[0], &cardinalities, vec![0.0, 2000.0]);
-    let mut gum = Gum::new(&table(&columns, &cardinalities), vec![marginal], 1);
+    let mut gum = Gum::new(&table(&columns, &cardinalities), vec![marginal], &[0, 1], 1);
     let step = Step { duplicate: 1.0, ..PUBLISHED };
     for round in 0..12 {
         gum.pass(&[0], round, &step, &Cancel::default()).unwrap();
@@ -258,7 +276,7 @@ fn pass_with(threads: usize, step: &Step) -> (Vec<f64>, Vec<f64>, Vec<Vec<u32>>)
         let cells = clique.iter().map(|&a| cardinalities[a] as usize).product();
         Marginal::new(clique, &cardinalities, targets(cells, 20_000, &mut random))
     });
-    let mut gum = Gum::new(&table(&columns, &cardinalities), marginals.collect(), 5);
+    let mut gum = Gum::new(&table(&columns, &cardinalities), marginals.collect(), &[2, 5, 0, 1, 3, 4], 5);
     let pool = parallel::pool(NonZero::new(threads).unwrap()).unwrap();
     pool.install(|| {
         let cancel = Cancel::default();
@@ -286,7 +304,7 @@ fn the_result_is_the_same_for_any_number_of_threads() {
 fn a_cancelled_pass_leaves_whole_records() {
     let columns = [Codes::U8(vec![0, 1, 1, 2])];
     let marginal = Marginal::new(&[0], &[3], vec![4.0, 0.0, 0.0]);
-    let mut gum = Gum::new(&table(&columns, &[3]), vec![marginal], 0);
+    let mut gum = Gum::new(&table(&columns, &[3]), vec![marginal], &[0], 0);
     let cancel = Cancel::default();
     cancel.cancel();
     assert_eq!(gum.pass(&[0], 0, &PUBLISHED, &cancel), Err(crate::Error::Interrupted));
@@ -296,7 +314,8 @@ fn a_cancelled_pass_leaves_whole_records() {
 
 #[test]
 fn an_empty_plan_is_seen() {
-    let plan = |counts: &[u32]| -> Plan { plan(counts, &[1.0, 2.0], &[2], &PUBLISHED, &mut Random::new([0, 0, 0])) };
+    let plan =
+        |counts: &[u32]| -> Plan { plan(counts, &[1.0, 2.0], &[2], &[0], &PUBLISHED, &mut Random::new([0, 0, 0])) };
     assert!(plan(&[1, 2]).is_empty());
     assert!(!plan(&[3, 0]).is_empty());
 }
