@@ -398,6 +398,18 @@ def _is_column(thing: object, rows: int) -> bool:
     return isinstance(thing, np.ndarray) and thing.ndim == 1 and len(thing) == rows
 
 
+def test_a_budget_is_too_large_before_anything_is_spent_or_not_at_all(make: Make) -> None:
+    census = chicle.datasets.census(500, d=4)
+    assert make(rho=500_000).fit(census).ledger_.spent > 400_000
+    for rho in (1e6, 1e9):
+        ledger = Ledger(Budget(rho=rho))
+        with pytest.raises(chicle.ParameterError, match="protect nobody"):
+            make(rho=rho).fit(census, ledger=ledger)
+        assert ledger.spent == 0
+        with pytest.raises(chicle.ParameterError, match="protect nobody"):
+            make(rho=rho).plan(Schema(census.domain))
+
+
 def test_what_is_wrong_is_said(make: Make, census: Records) -> None:
     frame = pd.DataFrame({name: census[name] for name in census.domain})
     with pytest.raises(chicle.SchemaError, match="needs a schema"):

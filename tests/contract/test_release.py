@@ -2,6 +2,7 @@
 
 import io
 import json
+import pickle
 import re
 import zipfile
 from collections.abc import Callable
@@ -200,6 +201,14 @@ def test_nothing_private_is_in_the_file(make: Make, tmp_path: Path) -> None:
         assert not _holds(part, 618_033)
         assert not _holds(part, 4_321)
         assert np.int64(618_033).tobytes() not in part
+
+
+def test_a_fitted_mechanism_can_be_pickled(make: Make, census: Records) -> None:
+    synth = make(**BUDGET).fit(census)
+    for thing in (synth, synth.release_):
+        again = pickle.loads(pickle.dumps(thing))  # noqa: S301 - our own
+        assert same(again.sample(200, seed=3), thing.sample(200, seed=3))
+        assert repr(again) == repr(thing)
 
 
 def _holds(part: bytes, number: int) -> bool:

@@ -2,6 +2,7 @@ import contextlib
 import copy
 import json
 import math
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
@@ -268,6 +269,13 @@ class TestLedger:
         ledger = Ledger(Budget(rho=1))
         assert copy.copy(ledger) is ledger
         assert copy.deepcopy({"ledger": ledger})["ledger"] is ledger
+        ledger.debit([event(20.0)])
+        pickled = pickle.loads(pickle.dumps(ledger))  # noqa: S301 - our own
+        assert (pickled.events, pickled.spent, repr(pickled)) == (ledger.events, ledger.spent, repr(ledger))
+        for spend in (pickled.check, pickled.debit, pickle.loads(pickle.dumps(pickled)).debit):  # noqa: S301
+            with pytest.raises(PrivacyError, match="there to be read"):
+                spend([event(20.0)])
+        assert pickled.spent == ledger.spent
 
     def test_it_shows_a_table(self) -> None:
         ledger = Ledger(Budget(epsilon=1, delta=1e-9))

@@ -21,6 +21,7 @@ from chicle.measure import Measurement, measure
 from chicle.plan import Plan, Step, Sweep, one_way_steps
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
+from chicle.privacy.noise import MIN_SCALE
 from chicle.records import Countable, Records
 from chicle.release import Release
 from chicle.schema import Schema
@@ -33,6 +34,7 @@ __all__ = ["Mechanism", "as_schema", "in_parts"]
 # a coarse group holds; everything joint is bought by the rest.
 _FINE, _FINE_AT_MOST = 0.02, 0.1
 
+_MOST_RHO = 0.999 / (2 * MIN_SCALE**2)  # whatever part of it buys a release, samplers take its sigma
 _ALL = 1 - 2.0**-40  # all of a budget, but for rounding
 
 _Self = TypeVar("_Self", bound="Mechanism")
@@ -66,7 +68,13 @@ class Mechanism(ABC):
     @property
     def budget(self) -> Budget:
         """What a fit may spend."""
-        return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu, accounting=self.accounting)
+        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu, accounting=self.accounting)
+        if budget.rho > _MOST_RHO:
+            raise ParameterError(
+                f"a budget of rho {budget.rho:.3g} would buy noise that is none, and protect nobody; mechanisms take "
+                f"rho {_MOST_RHO:.0f} at most. Give a smaller budget"
+            )
+        return budget
 
     def plan(self, schema: Schema, n: int = 100_000) -> Plan:
         """Return what a fit on a table of this schema will release, before any data is seen.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from chicle.compress import Compression
 from chicle.domain import Domain
@@ -55,3 +56,7 @@ class ModelRecords(Generator):
             model = Pgm(self.targets, self.domain, zeros=self.zeros, threads=threads, memory_limit=self.memory_limit)
             self._model = model.fit(self.iterations, progress=note)
         return self._model
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but the model, which is fitted again where it is wanted."""
+        return {**vars(self), "_model": None}

@@ -253,8 +253,8 @@ class Ledger:
     def _affordable(self, events: Iterable[Event]) -> list[tuple[Event, float]]:
         if self._to_read:
             raise PrivacyError(
-                "this ledger came out of a pickle and is there to be read: two could spend one budget twice. Go on with "
-                "the one that was pickled, or keep a ledger with to_json and Ledger.from_json; nothing was spent"
+                "this ledger came out of a pickle and is there to be read: two could spend one budget twice. Go on "
+                "with the one that was pickled, or keep a ledger with to_json and Ledger.from_json; nothing was spent"
             )
         priced = [(event, _price(event, self._budget.accounting)) for event in events]
         total = _total(cost for _, cost in (*self._entries, *priced))
