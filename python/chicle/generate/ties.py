@@ -2,7 +2,7 @@
 
 A record that gets another code of one attribute loses what tied it to its other codes, so a visit of one target pulls
 all other targets of that attribute towards independence. They then rewrite records of their own, and the more
-ties an attribute has, the more the visits of a pass undo each other, also in small steps (figures: docs/aim.md).
+ties an attribute has, the more the visits of a pass undo each other, also in small steps (figures: docs/gum.md).
 
 So a visit chooses what it rewrites. Attributes are taken off one by one, always the one of weakest ties to those that
 are left, and a visit rewrites the attribute of its clique that was taken off first. That disturbs its targets with
