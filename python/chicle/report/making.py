@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from chicle.report.privacy import table
 __all__ = ["making", "measured", "reading", "scores"]
 
 _MOST_SETS = 1_500
+_MOST_LISTED = 12
 
 _DISTANCE = """\
 Distance: total variation distance, half the sum of the differences of shares over all cells of a marginal. 0.03 means
@@ -38,7 +40,7 @@ _BOUND = """\
 Bound: the synthetic table is at most so far from the truth, with probability {} over the noise; told by the release
 alone. Each holds by itself, not all of them together. In buckets: the bound is on the counts of the groups of values
 that were measured, not on how a group is spread over its values. Where no measurement holds both attributes of a pair,
-nothing is claimed."""
+and how tables were chosen tells nothing of it either, nothing is claimed."""
 
 
 def scores(evaluation: Evaluation) -> Markup:
@@ -93,7 +95,7 @@ def making(facts: Facts) -> Markup:
     release = facts.release
     rows: list[tuple[Piece, Piece]] = []
     if release is not None:
-        options = json.dumps(dict(release.options), default=str)
+        options = json.dumps(_short(dict(release.options)), default=str)
         cells = sum(measurement.values.size for measurement in release.measurements)
         rows += [
             ("Mechanism", release.mechanism),
@@ -108,6 +110,22 @@ def making(facts: Facts) -> Markup:
     rows.append(("Version", f"chicle {__version__}"))
     told = tag("table", [tag("tr", tag("th", head), tag("td", said)) for head, said in rows], class_="facts")
     return tag("section", tag("h2", "How it was made"), told, _schema(facts), id="making")
+
+
+def _short(told: object) -> object:
+    """Return options without their long lists: rounds and scores are for programs, which read them in the release.
+
+    Examples
+    --------
+    >>> _short({"sizes": [20, 10, 5], "rounds": [[0.1, 0.2]] * 19})
+    {'sizes': [20, 10, 5], 'rounds': '19, listed in the release'}
+    """
+    if isinstance(told, Mapping):
+        return {name: _short(value) for name, value in told.items()}
+    if isinstance(told, Sequence) and not isinstance(told, str):
+        plain = len(told) <= _MOST_LISTED and not any(isinstance(value, (Mapping, list, tuple)) for value in told)
+        return list(told) if plain else f"{len(told):,}, listed in the release"
+    return told
 
 
 def reading(facts: Facts) -> Markup:
