@@ -79,3 +79,7 @@ def test_an_evaluation_counts_by_one(folder: Path, capsys: pytest.CaptureFixture
     given = [str(folder / "people.csv"), str(folder / "people.csv"), "-s", str(folder / "people.yaml")]
     assert main(["evaluate", *given, "--workload", str(folder / "w.json"), "--json"]) == 0
     assert "workload error of 1 clique" in json.dumps(json.loads(capsys.readouterr().out))
+    assert main(["evaluate", *given, "--workload", "all-2way", "--json"]) == 0
+    assert "workload error of 6 cliques" in json.dumps(json.loads(capsys.readouterr().out))
+    assert main(["evaluate", *given, "--workload", "target:nobody"]) != 0
+    assert "'nobody' is not an attribute" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from chicle.cli.evaluate import add_measures, measures
 from chicle.cli.output import check_output
 from chicle.cli.terminal import Progress, say
 from chicle.compare import check_plot, compare, contender_names, plot
+from chicle.schema import Schema
 
 __all__ = ["add"]
 
@@ -51,11 +52,12 @@ def _run(arguments: argparse.Namespace) -> int:
     for path in (arguments.output, arguments.plot):
         if path is not None:
             check_output(path, force=True, inputs=[arguments.real, arguments.schema])
-    told = measures(arguments)
+    schema = Schema.load(arguments.schema)
+    told = measures(arguments, schema)
     with Progress(quiet=arguments.quiet) as progress:
         found = compare(
             arguments.real,
-            arguments.schema,
+            schema,
             mechanisms=arguments.mechanisms.split(","),
             epsilons=arguments.epsilon,
             delta=arguments.delta,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from chicle.cli.arguments import command
+from chicle.cli.arguments import command, workload
 from chicle.cli.terminal import Progress, say
 from chicle.errors import SchemaError
 from chicle.evaluate import evaluate
 from chicle.release import load
-from chicle.workload import Workload
+from chicle.schema import Schema
 
 __all__ = ["add", "add_measures", "measures"]
 
@@ -47,19 +47,22 @@ def add_measures(parser: argparse.ArgumentParser) -> None:
         "--gini", metavar="GROUP,CLASS,AMOUNT", help="three columns for the NIST Gini and pay-gap score"
     )
     parser.add_argument(
-        "--workload", metavar="FILE", help="the marginals whose error counts: JSON as chicle.Workload.to_json writes"
+        "--workload",
+        metavar="FILE",
+        help="the marginals whose error counts: a JSON file as chicle.Workload.to_json writes, or all-2way, all-3way, "
+        "target:COLUMN",
     )
     parser.add_argument("--triples", type=int, default=300, help="how many triples to compare (default 300)")
     parser.add_argument("--threads", type=int, help="how many threads to use; all there are by default")
 
 
-def measures(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters of `evaluate` that were given."""
+def measures(arguments: argparse.Namespace, schema: Schema) -> dict[str, Any]:
+    """Return the parameters of `evaluate` that were given, for columns of a schema."""
     told: dict[str, Any] = {"triples": arguments.triples}
     if arguments.label is not None:
         told["label"] = arguments.label
     if arguments.workload is not None:
-        told["workload"] = Workload.load(arguments.workload)
+        told["workload"] = workload(arguments.workload, schema.domain)
     if arguments.gini is not None:
         told["gini"] = tuple(arguments.gini.split(","))
     return told
@@ -67,15 +70,19 @@ def measures(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _run(arguments: argparse.Namespace) -> int:
     release = None if arguments.release is None else load(arguments.release)
-    if arguments.schema is None and release is None:
+    if arguments.schema is not None:
+        schema = Schema.load(arguments.schema)
+    elif release is not None:
+        schema = release.schema
+    else:
         raise SchemaError("the columns are not known; give --schema, or the --release that the table was made from")
-    told = measures(arguments)
+    told = measures(arguments, schema)
     with Progress(quiet=arguments.json) as progress:
         progress.say("comparing")
         found = evaluate(
             arguments.real,
             arguments.synthetic,
-            arguments.schema,
+            schema,
             release=release,
             epsilon=arguments.epsilon,
             delta=arguments.delta,
