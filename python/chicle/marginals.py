@@ -186,7 +186,7 @@ def _groups(cliques: Sequence[Clique], domain: Domain) -> list[list[Clique]]:
 
 
 class Counted(Countable):
-    """Rows with counts of cliques that will be asked for again and again, as far as there is room: as private as they.
+    """Rows with counts of cliques that will be asked for again and again, as far as there is room. Private.
 
     Parameters
     ----------
@@ -241,7 +241,10 @@ class Counted(Countable):
                 break
             self._room -= size
             fresh.append(clique)
-        self.kept.update(zip(fresh, count(self.base, fresh, threads), strict=True))
+        tables = count(self.base, fresh, threads)
+        for table in tables:
+            table.flags.writeable = False
+        self.kept.update(zip(fresh, tables, strict=True))
         return self
 
     def __repr__(self) -> str:

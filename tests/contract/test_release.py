@@ -211,6 +211,13 @@ def test_a_fitted_mechanism_can_be_pickled(make: Make, census: Records) -> None:
         assert repr(again) == repr(thing)
 
 
+def test_a_release_from_elsewhere_can_be_pickled(saved: Path) -> None:
+    release = Release.from_marginals(chicle.load(saved).marginals(), chicle.load(saved).schema, claim="by the bureau")
+    again = pickle.loads(pickle.dumps(release))  # noqa: S301 - our own
+    assert repr(again.ledger) == repr(release.ledger)
+    assert again.sample(100, seed=1).equals(release.sample(100, seed=1))
+
+
 def _holds(part: bytes, number: int) -> bool:
     """Whether a text holds a number itself: not as digits of another or of a digest, which hold any by chance."""
     return re.search(rb"(?<![\w.])%d(?!\w|\.\d*[1-9])" % number, part) is not None

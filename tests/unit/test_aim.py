@@ -152,6 +152,23 @@ def test_candidates_fit_their_share_of_the_model_and_are_worth_their_noise() -> 
     assert run.openings().after(ones, 1e9, 1.0).cliques == [("d",)]
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_what_the_model_holds_stays_open_where_it_has_no_room(seed: int) -> None:
+    """Also where greedy orders find a smaller tree for more cliques, so that old sizes are above the new one."""
+    rng = np.random.default_rng(seed)
+    domain = chicle.Domain({f"x{i}": int(rng.integers(2, 9)) for i in range(9)})
+    zeros = {tuple(sorted(rng.choice(list(domain), 4, replace=False))): np.zeros(1, dtype=bool) for _ in range(2)}
+    run = ModelRounds(domain, Workload.all_kway(domain, 3), max_size=1, iterations=5, zeros=zeros)
+    measured = [Measurement((name,), np.full(size, 9_000 / size), 5.0) for name, size in domain.items()]
+    openings, singles = run.openings(), [(name,) for name in domain]
+    for _ in range(12):
+        open_to = openings.after(measured, 1.0, 0.5)
+        assert set(singles) <= set(open_to.cliques)
+        assert all(open_to.fit(singles))
+        clique = domain.clique(rng.choice(list(domain), 2, replace=False))
+        measured.append(Measurement(clique, np.full(domain.shape(clique), 9_000 / domain.cells(clique)), 5.0))
+
+
 def test_sizes_are_not_worked_out_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is open and fits is what [A] line 13 asks for, but where greedy orders happen to shrink a tree."""
     domain = chicle.Domain({f"x{i}": 2 + i % 5 for i in range(12)})
@@ -174,10 +191,12 @@ def test_sizes_are_not_worked_out_every_round(monkeypatch: pytest.MonkeyPatch) -
         looked += any(asked)
         held = {one.clique for one in measured}
         sizes = jt_sizes(all_cliques, domain, held=held)
-        fitting = {c for c, size in zip(all_cliques, sizes, strict=True) if size <= open_to.limit}
+        limit = max(part * run.max_size, chicle.jt_size(held, domain))
+        fitting = {c for c, size in zip(all_cliques, sizes, strict=True) if size <= limit}
         found = {c for c, fits in zip(open_to.cliques, open_to.fit(open_to.cliques), strict=True) if fits}
         assert found <= fitting
         assert len(found) >= 0.9 * len(fitting)
+        assert len(found) >= 0.6 * len(open_to.cliques), "sizes have become old"
         clique = sorted(found)[rng.integers(len(found))]
         measured.append(Measurement(clique, np.full(domain.shape(clique), 9_000 / domain.cells(clique)), 5.0))
     assert looked < 18

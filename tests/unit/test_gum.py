@@ -112,7 +112,7 @@ def test_the_result_is_the_same_for_any_number_of_threads(
 
 @pytest.mark.parametrize(("others", "limit"), [(1, 0.01), (30, 0.03)], ids=["a star", "all pairs"])
 def test_many_targets_of_an_attribute_do_not_undo_each_other(others: int, limit: float) -> None:
-    """Each follows the last; rewriting whichever attribute of a pair leaves errors of .35 and .11."""
+    """All follow one hidden value; rewriting whichever attribute of a pair leaves errors of .35 and .11."""
     rng = np.random.default_rng(0)
     n, d = 10_000, 30
     follows = rng.random((n, d)) < np.linspace(0.3, 0.9, d)

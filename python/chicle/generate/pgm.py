@@ -282,7 +282,11 @@ def jt_size(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -> int:
 
 
 def jt_sizes(
-    candidates: Iterable[Iterable[str]], domain: Mapping[str, int], *, held: Iterable[Iterable[str]] = ()
+    candidates: Iterable[Iterable[str]],
+    domain: Mapping[str, int],
+    *,
+    held: Iterable[Iterable[str]] = (),
+    threads: int | None = None,
 ) -> list[int]:
     """Return the bytes of the junction tree of some cliques with each of the candidates, as `jt_size`."""
     domain = domain if isinstance(domain, Domain) else Domain(domain)
@@ -290,7 +294,8 @@ def jt_sizes(
         [[domain.position(name) for name in domain.check(clique)] for clique in cliques]
         for cliques in (held, candidates)
     )
-    return [_BYTES * cells for cells in _core.model_cells(list(domain.values()), places, wanted)]
+    cells = _core.model_cells(list(domain.values()), places, wanted, threads_or_all(threads))
+    return [_BYTES * number for number in cells]
 
 
 def model_bytes(cliques: Sequence[Clique], domain: Domain) -> int:

@@ -65,7 +65,8 @@ def distances_of_choices(
     for t, one in enumerate(rounds):
         at = openings.after(measurements[: singles + t], one.sigma, one.part)
         open_to.append(at.cliques)
-        asked_here = [clique for clique in at.cliques if clique in wanted]
+        # A release of another version, whose candidates were others, tells nothing.
+        asked_here = [clique for clique in at.cliques if clique in wanted] if one.clique in at.cliques else []
         last.update({clique: t for clique, fits in zip(asked_here, at.fit(asked_here), strict=True) if fits})
     found: dict[Clique, Distance] = {}
     for t, model in enumerate(run.replay(measurements, singles) if last else ()):

@@ -2,9 +2,9 @@
 
 A clique is a candidate where its noisy table could be worth measuring on some data, and with it the junction tree stays
 below the round's part of `max_size`. A workload may have a hundred thousand cliques, and the size of a tree takes a
-tenth of a millisecond, so sizes of all are worked out when the tree has grown by half since they last were. In between
-the old ones stand, hardly ever too large, and `Candidates.fit` tells of a clique that was chosen whether it fits now
-(`release_choice` explains why that makes the choice one among those that fit).
+tenth of a millisecond, so they are forgotten only when the tree has grown by a fifth. In between the old sizes stand;
+where one is too small by now, `Candidates.fit` tells so of the clique that was chosen (`release_choice` explains why
+that makes the choice one among those that fit).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from chicle.measure import Measurement, estimate_total
 __all__ = ["Candidates", "Openings", "penalty"]
 
 _MEAN_ABS = math.sqrt(2 / math.pi)
-_GROWN = 1.5  # by which factor a tree has grown when sizes are worked out again
+_GROWN = 1.2  # by which factor a tree has grown when sizes are worked out again
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,20 @@ class Candidates:
         Bytes of the junction tree, at most.
     domain
         The attributes.
+    threads
+        How many threads to use; all there are, if ``None``.
     """
 
     cliques: list[Clique]
     held: frozenset[Clique]
     limit: float
     domain: Domain
+    threads: int | None = None
 
     def fit(self, cliques: Sequence[Clique]) -> list[bool]:
         """Return with which of some cliques the tree stays within its limit now."""
-        return [size <= self.limit for size in jt_sizes(cliques, self.domain, held=self.held)]
+        sizes = jt_sizes(cliques, self.domain, held=self.held, threads=self.threads)
+        return [size <= self.limit for size in sizes]
 
 
 @dataclass
@@ -63,15 +67,18 @@ class Openings:
         Bytes of the junction tree at the end, at most.
     zeros
         Cliques of structural zeros: the model holds them too.
+    threads
+        How many threads to use; all there are, if ``None``.
     """
 
     cells: Mapping[Clique, int]
     domain: Domain
     max_size: int
     zeros: frozenset[Clique] = frozenset()
+    threads: int | None = None
     _sizes: dict[Clique, int] = field(default_factory=dict, repr=False)
-    _fresh: set[Clique] = field(default_factory=set, repr=False)
-    _then: float = 0.0
+    _then: int = field(default=0, repr=False)
+    _largest: int = field(default=0, repr=False)
 
     def after(self, measured: Sequence[Measurement], sigma: float, part: float) -> Candidates:
         """Return what may be chosen after some measurements.
@@ -87,20 +94,19 @@ class Openings:
         """
         held = frozenset(one.clique for one in measured) | self.zeros
         now = jt_size(held, self.domain)
-        limit = max(part * self.max_size, now)  # what does not make the model larger is always open
+        self._largest = max(self._largest, now)
+        limit = max(part * self.max_size, self._largest)  # what does not make the model larger is open
         if now > _GROWN * self._then:
             self._then = now
-            self._fresh.clear()
+            self._sizes.clear()
         most = 2 * max(estimate_total(measured), 1) / (_MEAN_ABS * sigma)
-        worth = [
-            clique for clique, cells in self.cells.items() if cells <= most and self._sizes.get(clique, 0) <= limit
-        ]
-        unknown = [clique for clique in worth if clique not in self._fresh]
-        self._sizes.update(zip(unknown, jt_sizes(unknown, self.domain, held=held), strict=True))
-        self._fresh.update(unknown)
+        worth = [clique for clique, cells in self.cells.items() if cells <= most]
+        unknown = [clique for clique in worth if clique not in self._sizes]
+        sizes = jt_sizes(unknown, self.domain, held=held, threads=self.threads)
+        self._sizes.update(zip(unknown, sizes, strict=True))
         fitting = [clique for clique in worth if self._sizes[clique] <= limit]
         # Where nothing is worth it, the smallest table does the least harm.
-        return Candidates(fitting or [min(self.cells, key=self.domain.cells)], held, limit, self.domain)
+        return Candidates(fitting or [min(self.cells, key=self.domain.cells)], held, limit, self.domain, self.threads)
 
 
 def penalty(clique: Clique, sigma: float, domain: Domain) -> float:

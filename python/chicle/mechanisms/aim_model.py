@@ -86,9 +86,9 @@ class ModelRounds:
     def __post_init__(self) -> None:
         singles: dict[Clique, None] = dict.fromkeys((name,) for name in self.domain)
         closure = [clique for clique in self.workload.closure() if clique not in singles]
-        self._candidates = [*singles, *closure]
-        self._weights = dict(zip(self._candidates, map(self.workload.relevance, self._candidates), strict=True))
-        self._cells = {clique: self.domain.cells(clique) for clique in self._candidates}
+        cliques = [*singles, *closure]
+        self._weights = dict(zip(cliques, map(self.workload.relevance, cliques), strict=True))
+        self._cells = {clique: self.domain.cells(clique) for clique in cliques}
 
     def run(
         self,
@@ -167,7 +167,7 @@ class ModelRounds:
 
     def openings(self) -> Openings:
         """Return what gives the candidates of all rounds, from the first on."""
-        return Openings(self._cells, self.domain, self.max_size, frozenset(self.zeros))
+        return Openings(self._cells, self.domain, self.max_size, frozenset(self.zeros), self.threads)
 
     def replay(self, measured: Sequence[Measurement], one_ways: int) -> Iterator[Pgm]:
         """Give the model before each round again, from the measurements of a release."""

@@ -34,7 +34,7 @@ __all__ = ["Mechanism", "as_schema", "in_parts"]
 # a coarse group holds; everything joint is bought by the rest.
 _FINE, _FINE_AT_MOST = 0.02, 0.1
 
-_MOST_RHO = 0.999 / (2 * MIN_SCALE**2)  # whatever part of it buys a release, samplers take its sigma
+_MOST_RHO = math.floor(0.999 / (2 * MIN_SCALE**2))  # whatever part of it buys a release, samplers take its sigma
 _ALL = 1 - 2.0**-40  # all of a budget, but for rounding
 
 _Self = TypeVar("_Self", bound="Mechanism")
@@ -72,7 +72,7 @@ class Mechanism(ABC):
         if budget.rho > _MOST_RHO:
             raise ParameterError(
                 f"a budget of rho {budget.rho:.3g} would buy noise that is none, and protect nobody; mechanisms take "
-                f"rho {_MOST_RHO:.0f} at most. Give a smaller budget"
+                f"rho {_MOST_RHO:,} at most. Give a smaller budget"
             )
         return budget
 

@@ -204,7 +204,7 @@ class Ledger:
         self._private = type(self._noise) is SystemNoise
         self._entries: list[tuple[Event, float]] = []
         self._lock = threading.Lock()
-        self._to_read = False
+        self._read_only = False
 
     @property
     def budget(self) -> Budget:
@@ -251,7 +251,7 @@ class Ledger:
             self._entries.extend(self._affordable(events))
 
     def _affordable(self, events: Iterable[Event]) -> list[tuple[Event, float]]:
-        if self._to_read:
+        if self._read_only:
             raise PrivacyError(
                 "this ledger came out of a pickle and is there to be read: two could spend one budget twice. Go on "
                 "with the one that was pickled, or keep a ledger with to_json and Ledger.from_json; nothing was spent"
@@ -309,9 +309,9 @@ class Ledger:
     def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
         return self
 
-    def __reduce__(self) -> tuple[Callable[[str], Ledger], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[[str], Ledger] | type[Ledger], tuple[str]]:
         """Pickle a ledger that can be read, and spends nothing."""
-        return _to_read, (self.to_json(),)
+        return _read_only, (self.to_json(),)
 
     def __repr__(self) -> str:
         budget = self._budget
@@ -328,9 +328,9 @@ class Ledger:
         return "\n".join(lines)
 
 
-def _to_read(text: str) -> Ledger:
+def _read_only(text: str) -> Ledger:
     ledger = Ledger.from_json(text)
-    ledger._to_read = True  # noqa: SLF001 - the other half of Ledger.__reduce__
+    ledger._read_only = True  # noqa: SLF001 - the other half of Ledger.__reduce__
     return ledger
 
 

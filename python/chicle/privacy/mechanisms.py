@@ -99,7 +99,7 @@ def release_choice(
     the rule; if not, it is forgotten and another is drawn among those that do. With the chances p of a choice among
     all, p(F) of them for those that keep the rule, position i of those comes out with
     ``p_i + (1 - p(F)) p_i / p(F) = p_i / p(F)``,
-    just as it would if only those had been asked about.
+    just as it would with the same scores and scale if only those had been asked about.
     """
     if scores.size != event.values or not scores.size:
         raise PrivacyError("a choice needs a score for each of its candidates, and at least one candidate")

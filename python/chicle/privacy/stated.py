@@ -35,6 +35,10 @@ class StatedLedger(Ledger):
         super().__init__(Budget(rho=1.0))
         self.claim = " ".join(claim.split())
 
+    def __reduce__(self) -> tuple[type[StatedLedger], tuple[str]]:
+        """Pickle the claim."""
+        return StatedLedger, (self.claim,)
+
     @property
     def budget(self) -> Budget:
         """There is none."""

@@ -37,7 +37,7 @@ pub struct Marginal {
     shape: Vec<u32>,
     strides: Vec<usize>,
     targets: Vec<f64>,
-    /// The axes, the one that gives way first first.
+    /// The axes, in the order in which they give way.
     axes: Vec<usize>,
 }
 

@@ -47,7 +47,9 @@ pub fn model_cells_with(
     let known: Vec<[u128; 2]> = parts.par_iter().map(|part| graph.cells(part)).collect();
     let mut place_of = vec![0; cardinalities.len()];
     for (i, part) in parts.iter().enumerate() {
-        part.iter().for_each(|&a| place_of[a] = i);
+        for &a in part {
+            place_of[a] = i;
+        }
     }
     let mut numbers: HashMap<Vec<(usize, usize)>, usize> = HashMap::new();
     let kinds: Vec<usize> = candidates
@@ -55,7 +57,9 @@ pub fn model_cells_with(
         .map(|candidate| {
             let next = numbers.len();
             let mut set = vec![0; graph.words];
-            candidate.iter().for_each(|&a| insert(&mut set, a));
+            for &a in candidate {
+                insert(&mut set, a);
+            }
             *numbers.entry(graph.edges_missing(&set)).or_insert(next)
         })
         .collect();
@@ -168,7 +172,9 @@ impl<'a> Graph<'a> {
     /// Eliminate some attributes that nothing joins to the rest; the maximal cliques that they leave.
     fn eliminate(mut self, part: &[usize], greed: Greed) -> Vec<Vec<usize>> {
         let mut costs = vec![0.0; self.cardinalities.len()];
-        part.iter().for_each(|&a| costs[a] = self.cost(a, greed));
+        for &a in part {
+            costs[a] = self.cost(a, greed);
+        }
         let mut left = part.to_vec();
         let mut maximal: Vec<Vec<u64>> = Vec::new();
         while let Some(position) = (0..left.len()).min_by(|&i, &j| costs[left[i]].total_cmp(&costs[left[j]])) {
@@ -183,7 +189,9 @@ impl<'a> Graph<'a> {
                 insert(self.row_mut(a), b);
                 insert(self.row_mut(b), a);
             }
-            around.iter().for_each(|&a| costs[a] = self.cost(a, greed));
+            for &a in &around {
+                costs[a] = self.cost(a, greed);
+            }
             if greed == Greed::Fill {
                 // Whoever knows both ends of a new edge has less to fill than before.
                 let mut touched = vec![0; self.words];

@@ -252,6 +252,20 @@ proptest! {
 }
 
 #[test]
+fn a_model_of_many_attributes_has_the_cells_of_the_oracle() {
+    let mut random = Random::new([1]);
+    let cardinalities: Vec<u32> = (0..130).map(|a| 2 + a % 7).collect();
+    let mut cliques: Vec<Vec<usize>> = (0..120).map(|_| sorted((0..3).map(|_| random.below(130)))).collect();
+    let candidates = cliques.split_off(90);
+    let found = eliminate::model_cells_with(&cardinalities, &cliques, &candidates, &Cancel::default()).unwrap();
+    for (candidate, found) in candidates.into_iter().zip(found) {
+        cliques.push(candidate);
+        assert_eq!(found, naive::model_cells(&cardinalities, &cliques));
+        cliques.pop();
+    }
+}
+
+#[test]
 fn known_graphs_have_their_known_size() {
     let twos = [2; 9];
     let cells = |cliques: &[&[usize]]| {
