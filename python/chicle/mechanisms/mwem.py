@@ -10,7 +10,7 @@ from chicle._checks import integer, number
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
 from chicle.generate.pgm import Pgm, jt_size, jt_sizes
-from chicle.marginals import MEMORY_LIMIT
+from chicle.marginals import MEMORY_LIMIT, Counted
 from chicle.measure import Measurement, estimate_total, measure
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.model_records import ModelRecords
@@ -138,11 +138,12 @@ class MWEM(Mechanism):
             threads=self.threads,
         )
         model: Pgm | None = None
+        counted = Counted(records)
         for _ in range(rounds):
             model = _model(measured, domain, self.max_size, model, self.threads).fit(_ROUND_STEPS)
             fitting = self._fitting(candidates, measured, domain)
             chosen = choose_worst(
-                records,
+                counted.keep(fitting, self.threads),
                 fitting,
                 model.marginals,
                 ledger,
@@ -151,7 +152,7 @@ class MWEM(Mechanism):
                 penalties=[domain.cells(clique) for clique in fitting],
                 threads=self.threads,
             )
-            measured += measure(records, [fitting[chosen]], sigma, ledger, threads=self.threads)
+            measured += measure(counted, [fitting[chosen]], sigma, ledger, threads=self.threads)
         told = {name for table in measured for name in table.clique}
         notes = tuple(
             f"{name!r} is in no measured marginal: its values come evenly" for name in domain if name not in told
@@ -192,7 +193,7 @@ class MWEM(Mechanism):
     def _fitting(self, cliques: Sequence[Clique], measured: Sequence[Measurement], domain: Domain) -> list[Clique]:
         """Return which cliques leave the junction tree below its limit, and could be worth measuring on some data."""
         held = {table.clique for table in measured}
-        sizes = jt_sizes(cliques, domain, held=held)
+        sizes = jt_sizes(cliques, domain, held=held, threads=self.threads)
         fitting = [c for c, size in zip(cliques, sizes, strict=True) if size <= self.max_size or c in held]
         return _worth(fitting, domain, estimate_total(measured)) if measured else fitting
 
