@@ -14,13 +14,13 @@ from side_by_side import Goal, Row, Table, show
 from tables import data_folder, load
 
 import chicle
-from chicle.evaluate.association import Associations
-from chicle.evaluate.contest import Contest
-from chicle.evaluate.distance import Distances
-from chicle.evaluate.marginals import cliques_of, observe
-from chicle.evaluate.queries import nist_range_scores, range_scores
-from chicle.evaluate.rows import row_scores
-from chicle.evaluate.workload import counted, workload_scores
+from chicle.evaluation.association import Associations
+from chicle.evaluation.contest import Contest
+from chicle.evaluation.distance import Distances
+from chicle.evaluation.marginals import cliques_of, observe
+from chicle.evaluation.queries import nist_range_scores, range_scores
+from chicle.evaluation.rows import row_scores
+from chicle.evaluation.workload import counted, workload_scores
 
 TRIPLES = 300
 

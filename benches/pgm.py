@@ -15,7 +15,7 @@ from tables import data_folder, load
 
 import chicle
 from chicle import Clique, Measurement, Pgm, Records
-from chicle.generate.start import spanning_forest
+from chicle.models.start import spanning_forest
 
 SIGMA = 40.0
 STEPS = (10, 30, 100, 300)
@@ -24,7 +24,7 @@ COSTLY = 10**8
 
 def graphs(table: Records, sizes: list[float]) -> dict[str, list[Clique]]:
     """Return 1-ways and a tree of the strongest pairs, and with as many further pairs as each size has room for."""
-    scores = chicle.select.exact_indif(table)
+    scores = chicle.selection.exact_indif(table)
     strongest_first = [scores.cliques[i] for i in np.argsort(-scores.values)]
     held: list[Clique] = [*((name,) for name in table.domain), *spanning_forest(strongest_first)]
     found = {"tree": list(held)}

@@ -1,12 +1,12 @@
 """Differentially private synthetic tables at census scale."""
 
-from chicle import columns, datasets, privacy, select
+from chicle import columns, datasets, privacy, selection
 from chicle._core import __version__
-from chicle.bounds import ErrorBound
-from chicle.compare import Comparison, compare
-from chicle.compress import Compression, compress
-from chicle.consistency import project
-from chicle.discover import Discovery
+from chicle.comparison import Comparison, compare
+from chicle.counting.counter import Counter, count
+from chicle.counting.records import Records
+from chicle.denoising.consistency import project
+from chicle.discovery import Discovery
 from chicle.domain import Clique, Domain, pairs
 from chicle.errors import (
     ArtefactError,
@@ -19,15 +19,15 @@ from chicle.errors import (
     PrivacyError,
     SchemaError,
 )
-from chicle.evaluate import Evaluation, evaluate
-from chicle.generate import Descent, Gum, Pgm, descend, gum, independent, jt_size, mcf, pgm
-from chicle.marginals import Counter, count
-from chicle.measure import Measurement, measure
+from chicle.evaluation import Evaluation, evaluate
+from chicle.measurements.measurement import Measurement, measure
+from chicle.measurements.merges import Compression, compress
 from chicle.mechanisms import AIM, MST, MWEM, Gaussian, Independent, Prism, PrismOptions, PrivBayes, PrivSyn
+from chicle.models import Descent, Gum, Pgm, descend, gum, independent, jt_size, mcf, pgm
 from chicle.privacy import Budget, Ledger
-from chicle.records import Records
-from chicle.release import Release, load
-from chicle.report import report
+from chicle.releases.bounds import ErrorBound
+from chicle.releases.release import Release, load
+from chicle.reports import report
 from chicle.schema import Schema
 from chicle.schema.draft import draft_schema
 from chicle.synthesize import synthesize
@@ -90,6 +90,6 @@ __all__ = [
     "privacy",
     "project",
     "report",
-    "select",
+    "selection",
     "synthesize",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chicle import _core
 from chicle._checks import integer, threads_or_all
-from chicle.records import Records
+from chicle.counting.records import Records
 
 __all__ = ["census"]
 

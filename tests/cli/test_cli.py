@@ -16,11 +16,12 @@ import pytest
 import yaml
 
 import chicle
-from chicle import Ledger, Schema, _write, artefact, demo
+from chicle import Ledger, Schema, _write, demo
 from chicle.cli import main, output
 from chicle.cli import synth as synth_command
 from chicle.cli.entry import parser
 from chicle.mechanisms.base import Mechanism
+from chicle.releases import artefact
 from chicle.sources.table_files import read_table
 from tests.unit.test_real_data import adult_schema
 
@@ -156,12 +157,12 @@ def test_a_number_of_rows_that_is_noise(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synth = ["synth", "census.parquet", "-s", "census.yaml", "--delta", "1e-9", "-o"]
-    monkeypatch.setattr("chicle.release.Release.total", 50)
+    monkeypatch.setattr("chicle.releases.release.Release.total", 50)
     assert main([*synth, "noise.csv", "--epsilon", "1e-3", "--mechanism", "independent"]) == 0
     assert "number of rows is mostly noise" in capsys.readouterr().err
     assert main([*synth, "told.csv", "--epsilon", "1e-3", "--mechanism", "independent", "-n", "9"]) == 0
     assert "mostly noise" not in capsys.readouterr().err
-    monkeypatch.setattr("chicle.release.Release.total", 2_000_000_000)
+    monkeypatch.setattr("chicle.releases.release.Release.total", 2_000_000_000)
     assert main([*synth, "huge.csv", "--epsilon", "1e-9"]) == 2
     said = capsys.readouterr().err
     assert "give it by -n" in said

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import ArtefactError, Budget, Ledger, Records, Release, Schema
-from chicle.artefact import _checksum
 from chicle.privacy import TestNoise
+from chicle.releases.artefact import _checksum
 from tests.contract.test_mechanisms import BUDGET, MECHANISMS, Make, constrained
 
 
@@ -403,7 +403,7 @@ def test_hostile_arrays_are_refused(saved: Path, data: bytes, tmp_path: Path) ->
 
 
 def test_a_bomb_is_not_unpacked(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chicle.artefact, "MEMORY_LIMIT", 10_000_000)
+    monkeypatch.setattr("chicle.releases.artefact.MEMORY_LIMIT", 10_000_000)
     path = tmp_path / "r.chicle"
     members = members_of(saved)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
@@ -416,7 +416,7 @@ def test_a_bomb_is_not_unpacked(saved: Path, tmp_path: Path, monkeypatch: pytest
 
 def test_what_could_not_be_loaded_is_not_saved(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = chicle.load(saved)
-    monkeypatch.setattr(chicle.artefact, "MEMORY_LIMIT", 1_000)
+    monkeypatch.setattr("chicle.releases.artefact.MEMORY_LIMIT", 1_000)
     with pytest.raises(chicle.InfeasibleError, match="too large"):
         release.save(tmp_path / "r.chicle")
     assert not list(tmp_path.iterdir())

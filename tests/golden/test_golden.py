@@ -78,7 +78,7 @@ TABLES = {"coded": coded, "census": census, "recoded": recoded}
 
 def fingerprint(mechanism: str, table: str, epsilon: float) -> dict[str, Any]:
     records, schema = TABLES[table]()
-    budget = {"epsilon": epsilon, "delta": 1e-9}
+    budget: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-9}
     ledger = Ledger(Budget(**budget), noise=TestNoise(7))
     release = MECHANISMS[mechanism](**budget).fit(records, schema, ledger=ledger).release_
     sample = release.sample(2_000, seed=5)

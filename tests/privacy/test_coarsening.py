@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Budget, BudgetExceeded, DomainError, InfeasibleError, Ledger, Measurement, Records
-from chicle.measure import best_one_ways
+from chicle.measurements.measurement import best_one_ways
 from chicle.privacy import GaussianEvent, TestNoise
 from tests.strategies import cliques_of, records
 

@@ -23,7 +23,7 @@ import chicle
 from chicle import Budget, BudgetExceeded, Discovery, Ledger, PrivacyError, Schema, SchemaError
 from chicle.columns import Open
 from chicle.columns.base import refuse
-from chicle.discover import Purchase, purchases, resolve
+from chicle.discovery import Purchase, purchases, resolve
 from chicle.privacy import DiscoveryEvent, TestNoise, accounting
 from chicle.privacy import mechanisms as door
 from chicle.sources import Source
@@ -416,7 +416,7 @@ def test_only_the_first_rows_of_a_person_are_counted(monkeypatch: pytest.MonkeyP
         seen.append((counts.tolist(), told.l2_sensitivity))
         return door.release_frequent(counts, told, ledger)
 
-    monkeypatch.setattr(sys.modules["chicle.discover.resolve"], "release_frequent", spy)
+    monkeypatch.setattr(sys.modules["chicle.discovery.resolve"], "release_frequent", spy)
     frame = {"who": [1, 1, 1, 2, 1, 3], "job": ["a", "b", "c", "a", "d", "a"]}
     schema = Schema({"job": {"type": "open"}}, person="who", max_records_per_person=2)
     chicle.Independent(epsilon=1, delta=1e-9).fit(frame, schema)
@@ -476,7 +476,7 @@ def test_files_are_discovered_as_frames_are(ending: str, tmp_path: Path) -> None
 
 def test_memory_is_that_of_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are merged on the way, in any number, none at all among them."""
-    module = sys.modules["chicle.discover.resolve"]
+    module = sys.modules["chicle.discovery.resolve"]
     monkeypatch.setattr(module, "_PENDING", 50)
     schema = Schema({"job": {"type": "open"}, "x": {"type": "integer", "min": 0, "max": 10**6, "bins": "private"}})
     rng = np.random.default_rng(0)
@@ -557,9 +557,9 @@ class WholeTape(Tape):
 
     def patch(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand at every door."""
-        for module in ("chicle.measure", "chicle.select.indif", "chicle.discover.edges"):
+        for module in ("chicle.measurements.measurement", "chicle.selection.indif", "chicle.discovery.edges"):
             monkeypatch.setattr(sys.modules[module], "release_gaussian", self.release)
-        monkeypatch.setattr(sys.modules["chicle.discover.resolve"], "release_frequent", self.discover)
+        monkeypatch.setattr(sys.modules["chicle.discovery.resolve"], "release_frequent", self.discover)
         merged = Open.merged
 
         def noted(column: Open, tallies: Sequence[pa.Table]) -> pa.Table:

@@ -14,13 +14,13 @@ from scipy import stats
 
 import chicle
 from chicle import Budget, BudgetExceeded, Clique, DomainError, InfeasibleError, Ledger, Measurement, Records
-from chicle.consistency import onto_simplex
+from chicle.counting.counter import score_pairs
+from chicle.denoising.consistency import onto_simplex
 from chicle.errors import ParameterError, PrivacyError
-from chicle.marginals import score_pairs
-from chicle.measure import estimate_total
+from chicle.measurements.measurement import estimate_total
 from chicle.privacy import GaussianEvent, TestNoise, calibrate
-from chicle.select import Scores, dense_marg, exact_indif, indif
-from chicle.select.indif import INDIF_UNITS, Form, _reference
+from chicle.selection import Scores, dense_marg, exact_indif, indif
+from chicle.selection.indif import INDIF_UNITS, Form, _reference
 from tests.privacy.test_noise import SIGNIFICANCE
 from tests.strategies import naive_count, records
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 import chicle
 from chicle import Budget, BudgetExceeded, DomainError, InfeasibleError, Ledger, Measurement, PrivacyError, Records
-from chicle.measure import estimate_total
+from chicle.measurements.measurement import estimate_total
 from chicle.privacy import GaussianEvent, TestNoise
 from tests.privacy.test_noise import SIGNIFICANCE
 from tests.strategies import cliques_of, records

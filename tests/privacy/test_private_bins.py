@@ -15,8 +15,8 @@ import pytest
 import chicle
 from chicle import Budget, BudgetExceeded, Discovery, Ledger, Schema, SchemaError
 from chicle.columns import Integer
-from chicle.discover import Purchase, resolve
-from chicle.discover.edges import Histogram, discover_bins
+from chicle.discovery import Purchase, resolve
+from chicle.discovery.edges import Histogram, discover_bins
 from chicle.privacy import GaussianEvent, TestNoise
 from chicle.sources import Source
 from tests.privacy.test_replay import Tape
@@ -25,7 +25,7 @@ from tests.privacy.test_replay import Tape
 def bins_of(rows: Sequence[int], k: int, monkeypatch: pytest.MonkeyPatch, replayed: Tape | None, seed: int) -> Any:
     column = Integer(min=0, max=9_999, bins={"private": 4})
     tape = Tape(replayed)
-    monkeypatch.setattr(sys.modules["chicle.discover.edges"], "release_gaussian", tape.release)
+    monkeypatch.setattr(sys.modules["chicle.discovery.edges"], "release_gaussian", tape.release)
     ledger = Ledger(Budget(rho=1000), noise=TestNoise(seed))
     told = Purchase(name="x", rows=k, rho=500.0)
     starts = discover_bins(column, 4, Histogram.of(np.array(rows, dtype=np.int64)), told, ledger)
@@ -164,7 +164,7 @@ def test_a_spent_ledger_refuses() -> None:
 
 def test_only_the_first_rows_of_a_person_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     tape = Tape()
-    monkeypatch.setattr(sys.modules["chicle.discover.edges"], "release_gaussian", tape.release)
+    monkeypatch.setattr(sys.modules["chicle.discovery.edges"], "release_gaussian", tape.release)
     frame = {"who": [1, 1, 1, 2, 1, 3], "x": [5, 5, 900, 7, 900, 5]}
     told = {"x": {"type": "integer", "min": 0, "max": 999, "bins": {"private": 5}}}
     schema = Schema(told, person="who", max_records_per_person=2)

@@ -16,12 +16,12 @@ import pytest
 
 import chicle
 from chicle import Budget, Ledger, PrismOptions, Records, Schema
+from chicle.counting.records import Countable
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import TestNoise
 from chicle.privacy import mechanisms as door
 from chicle.privacy.ledger import ExponentialEvent, GaussianEvent
-from chicle.records import Countable
-from chicle.select.indif import INDIF_UNITS
+from chicle.selection.indif import INDIF_UNITS
 
 MECHANISMS: dict[str, Callable[..., Mechanism]] = {
     "Independent": chicle.Independent,
@@ -123,9 +123,9 @@ def run(
 ) -> tuple[Tape, Records, tuple[str, ...]]:
     tape = Tape(replayed)
     # By the modules' names: those of the package are functions.
-    for module in ("chicle.measure", "chicle.select.indif", "chicle.select.worst"):
+    for module in ("chicle.measurements.measurement", "chicle.selection.indif", "chicle.selection.worst"):
         monkeypatch.setattr(sys.modules[module], "release_gaussian", tape.release)
-    monkeypatch.setattr(sys.modules["chicle.select.worst"], "release_choice", tape.choose)
+    monkeypatch.setattr(sys.modules["chicle.selection.worst"], "release_choice", tape.choose)
     k = schema.max_records_per_person
     records = Records(dict(zip(schema.domain, rows.T, strict=True)), schema.domain, max_records_per_person=k)
     noise = TestNoise(11) if replayed is None else NoNoise(11)

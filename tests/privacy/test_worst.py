@@ -15,14 +15,14 @@ from scipy import stats
 
 import chicle
 from chicle import Budget, BudgetExceeded, Clique, InfeasibleError, Ledger, ParameterError, PrivacyError, Records
-from chicle.marginals import Counted, score_cliques
+from chicle.counting.counter import Counted, score_cliques
+from chicle.counting.records import Recoded
 from chicle.privacy import ExponentialEvent, GaussianEvent, TestNoise, accounting, calibrate_choice, exponential
 from chicle.privacy.mechanisms import release_choice
 from chicle.privacy.noise import MAX_SCALE
-from chicle.records import Recoded
-from chicle.select import choose_worst, distances
-from chicle.select.indif import INDIF_UNITS
-from chicle.select.worst import WEIGHTS, whole_weights
+from chicle.selection import choose_worst, distances
+from chicle.selection.indif import INDIF_UNITS
+from chicle.selection.worst import WEIGHTS, whole_weights
 from tests.privacy.test_indif import Rows, neighbours, table_of
 from tests.privacy.test_noise import SIGNIFICANCE
 from tests.strategies import naive_count, records

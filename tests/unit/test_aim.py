@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import AIM, Budget, InfeasibleError, Ledger, Measurement, ParameterError, Pgm, Records, Schema, Workload
-from chicle.bounds import count_in_buckets
-from chicle.generate.pgm import jt_sizes
 from chicle.mechanisms.aim_candidates import penalty
 from chicle.mechanisms.aim_model import ModelRounds
 from chicle.mechanisms.aim_records import candidates
+from chicle.models.pgm import jt_sizes
 from chicle.privacy import ExponentialEvent, GaussianEvent, TestNoise
-from chicle.select.expected_error import NoiseClasses, noise_error
+from chicle.releases.bounds import count_in_buckets
+from chicle.selection.expected_error import NoiseClasses, noise_error
 
 DOMAIN = {"a": 2, "b": 3, "c": 4, "d": 2, "e": 3, "f": 5}
 

@@ -192,7 +192,7 @@ def test_equal_weights_share_by_cells() -> None:
     domain = Domain({"a": 2, "b": 10, "c": 45})
     cliques = [("a", "b"), ("a", "c"), ("b", "c")]
     np.testing.assert_allclose(
-        _allocation(dict.fromkeys(cliques, 3.0), domain), chicle.select.budget_shares(cliques, domain)
+        _allocation(dict.fromkeys(cliques, 3.0), domain), chicle.selection.budget_shares(cliques, domain)
     )
 
 

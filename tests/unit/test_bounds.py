@@ -12,9 +12,9 @@ from scipy.stats import norm
 
 import chicle
 from chicle import Domain, ErrorBound, Ledger, Measurement, Records
-from chicle.bounds import error_bounds, noise_quantile
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import TestNoise
+from chicle.releases.bounds import error_bounds, noise_quantile
 
 RELEASES = 200
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from chicle import Schema, SchemaError
 from chicle.columns import Date, DateTime, Determined, Integer, Number, column_from_dict
 from chicle.columns.base import refuse
-from chicle.records import code_dtype
+from chicle.counting.records import code_dtype
 from tests.oracles.schema import naive_code, naive_size
 from tests.schemas import table_of, tables
 

@@ -9,7 +9,7 @@ import pytest
 
 import chicle
 from chicle import Comparison
-from chicle.compare import plot, run
+from chicle.comparison import plot, run
 from chicle.errors import ArtefactError, DomainError, ParameterError, PrivacyError, SchemaError
 
 CENSUS = chicle.datasets.census(1_500, d=4)

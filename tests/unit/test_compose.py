@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Clique, Domain, Measurement, Records
-from chicle.generate.compose import compose
+from chicle.models.compose import compose
 
 SIZES = {"a": 3, "b": 4, "c": 2, "d": 5, "e": 2, "f": 300}
 

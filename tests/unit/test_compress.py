@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Budget, Domain, DomainError, Ledger, Measurement, ParameterError, Records
-from chicle.compress import compress, over_compressed, over_original
+from chicle.measurements.merges import compress, over_compressed, over_original
 from tests.strategies import records
 
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chicle import Measurement
-from chicle.denoise import absorb, low_rank, shrink
-from chicle.denoise.low_rank import Deviation
-from chicle.denoise.shrink import MIN_CLASS
+from chicle.denoising import absorb, low_rank, shrink
+from chicle.denoising.low_rank import Deviation
+from chicle.denoising.shrink import MIN_CLASS
 
 # --- Absorb ----------------------------------------------------------------------------------------------------------
 

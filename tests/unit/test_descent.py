@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Clique, Descent, DomainError, InfeasibleError, Measurement, ParameterError, Records
-from chicle.measure import estimate_total
+from chicle.measurements.measurement import estimate_total
 from tests.interrupt import interrupt
 from tests.strategies import cliques_of, records
 from tests.unit.test_real_data import load
@@ -50,7 +50,7 @@ def test_the_trace_is_true_and_the_loss_falls(data: st.DataObject, table: Record
         Measurement(m.clique, m.values + rng.integers(-3, 4, m.values.shape).astype(float), float(rng.uniform(1, 4)))
         for m in exact(table, cliques)
     ]
-    first = chicle.generate.start.spanning_tree(targets, table.domain, len(table), seed=seed)
+    first = chicle.models.start.spanning_tree(targets, table.domain, len(table), seed=seed)
     scale = len(first) / total if (total := estimate_total(targets)) and len(first) else 1.0
     scaled = [Measurement(m.clique, (m.values * scale).astype(np.float64), m.sigma) for m in targets]
     descent = Descent(targets, table.domain, start=first, seed=seed)
@@ -76,7 +76,7 @@ def test_exact_pairs_are_fitted() -> None:
     assert len(fitted) == len(table)
     assert [number for number, _ in seen] == list(range(1, len(seen) + 1))
     assert seen[-1][1] == pytest.approx(error(fitted, targets))
-    start = chicle.generate.start.independent(targets, table.domain, seed=0)
+    start = chicle.models.start.independent(targets, table.domain, seed=0)
     assert error(fitted, targets) < 0.03
     assert error(fitted, targets) < error(start, targets) / 8
 
@@ -106,7 +106,7 @@ def test_triples_are_fitted_together_with_pairs() -> None:
     triples: list[Clique] = [(names[i], names[(i + 3) % 9], names[(i + 4) % 9]) for i in range(9)]
     small = [clique for clique in triples if table.domain.cells(clique) < 50_000]
     targets = exact(table, [*small, ("AGE",)])
-    start = chicle.generate.start.spanning_tree(targets, table.domain, seed=0)
+    start = chicle.models.start.spanning_tree(targets, table.domain, seed=0)
     assert error(chicle.descend(targets, table.domain, start=start), targets) < error(start, targets) / 5
 
 
@@ -146,7 +146,7 @@ def test_a_coarse_measurement_is_fitted_in_its_buckets() -> None:
     got: npt.NDArray[Any] = np.zeros((10, 2), dtype=np.int64)
     np.add.at(got, (decade[fitted["age"]], fitted["sex"]), 1)
     # The two contradict each other on decades: the start follows the 1-way, the fit comes between.
-    start = chicle.generate.start.independent(targets[:1], table.domain, seed=0)
+    start = chicle.models.start.independent(targets[:1], table.domain, seed=0)
     first: npt.NDArray[Any] = np.zeros((10, 2), dtype=np.int64)
     np.add.at(first, (decade[start["age"]], start["sex"]), 1)
     assert np.abs(got - values).sum() < 0.8 * np.abs(first - values).sum()
@@ -156,7 +156,7 @@ def test_given_records_are_a_warm_start_and_stay_as_they_are() -> None:
     table = chicle.datasets.census(5_000, d=6)
     targets = exact(table, chicle.pairs(table.domain))
     assert same(chicle.descend(targets, table.domain, start=table), table), "nothing to gain"
-    first = chicle.generate.start.independent(targets, table.domain, seed=0)
+    first = chicle.models.start.independent(targets, table.domain, seed=0)
     copy = {name: first[name].copy() for name in first}
     chicle.descend(targets, table.domain, start=first)
     assert same(first, Records(copy, table.domain))

@@ -24,7 +24,7 @@ def test_docstrings(name: str) -> None:
 def test_there_are_examples() -> None:
     finder = doctest.DocTestFinder()
     found = {test.name for name in MODULES for test in finder.find(importlib.import_module(name)) if test.examples}
-    assert {"chicle.domain.Domain", "chicle.marginals.count", "chicle.privacy.ledger.Ledger"} <= found
+    assert {"chicle.domain.Domain", "chicle.counting.counter.count", "chicle.privacy.ledger.Ledger"} <= found
 
 
 @pytest.mark.parametrize("page", ["README.md", "PRIVACY.md", "docs/evaluate.md"])

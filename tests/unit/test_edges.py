@@ -16,8 +16,8 @@ from chicle.columns import Date, DateTime, Integer, Number, column_from_dict
 from chicle.columns.base import refuse
 from chicle.columns.private_bins import Binned
 from chicle.columns.ruler import MOST_CELLS, CalendarRuler, DecimalRuler, Ruler
-from chicle.discover import Purchase
-from chicle.discover.edges import Histogram, discover_bins, merge_parts
+from chicle.discovery import Purchase
+from chicle.discovery.edges import Histogram, discover_bins, merge_parts
 from chicle.privacy import TestNoise
 
 ZONES = [None, "UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe"]

@@ -14,8 +14,8 @@ import pytest
 import chicle
 from chicle import Records
 from chicle.errors import ParameterError, SchemaError
-from chicle.evaluate import marginals
-from chicle.evaluate.distance import Distances
+from chicle.evaluation import marginals
+from chicle.evaluation.distance import Distances
 
 DOMAIN = {"a": 3, "b": 4, "c": 2, "d": 5}
 

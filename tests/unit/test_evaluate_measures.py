@@ -13,10 +13,10 @@ from scipy.stats import binom
 import chicle
 from chicle import Records, Schema
 from chicle.errors import DomainError, ParameterError
-from chicle.evaluate import queries as asked
-from chicle.evaluate.contest import Contest
-from chicle.evaluate.gini import amounts, gini, nist_gini
-from chicle.evaluate.subsample import Subsampling, mean_deviation
+from chicle.evaluation import queries as asked
+from chicle.evaluation.contest import Contest
+from chicle.evaluation.gini import amounts, gini, nist_gini
+from chicle.evaluation.subsample import Subsampling, mean_deviation
 
 BITS = {"a": 2, "b": 2, "c": 2}
 
@@ -134,7 +134,7 @@ def test_the_subsampling_fraction_agrees_with_simulation(fraction: float) -> Non
             )
         )
     subsampling = Subsampling(2_000, list(workload.values()))
-    from chicle.evaluate.marginals import observe
+    from chicle.evaluation.marginals import observe
 
     observe([real], list(workload), None, subsampling)
     assert subsampling.error(round(fraction * 2_000)) == pytest.approx(np.mean(errors), rel=0.05)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chicle.select.expected_error import MAX_CELLS, Prospects, expected_errors, noise_error, steady
-from chicle.select.levels import Level, levels
+from chicle.selection.expected_error import MAX_CELLS, Prospects, expected_errors, noise_error, steady
+from chicle.selection.levels import Level, levels
 
 # The constants of the header: what survives of noise, how empty a cell must be, what buckets hide.
 SURVIVES, EMPTY, HIDES = 0.7, 0.7, 1.5

@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as hnp
 
 import chicle
 from chicle import Domain, DomainError, Measurement, ParameterError
-from chicle.consistency import onto_simplex
-from chicle.measure import estimate_total
+from chicle.denoising.consistency import onto_simplex
+from chicle.measurements.measurement import estimate_total
 
 DOMAIN = Domain({"a": 3, "b": 300})
 MEASURED = [Measurement(("a",), np.array([10_000, -400, 29_250]), 1.0), Measurement(("b",), np.arange(300) - 20, 1.0)]

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 import chicle
 from chicle import Domain, DomainError, Gum, InfeasibleError, Measurement, ParameterError, Records
-from chicle.generate.gum import DECAYS, onto_total
+from chicle.models.gum import DECAYS, onto_total
 from tests.strategies import cliques_of, records
 
 FIGURE_3 = Records(

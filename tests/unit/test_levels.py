@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chicle.select.levels import SIZES, levels
+from chicle.selection.levels import SIZES, levels
 
 counts_of = st.lists(st.one_of(st.floats(0, 1000), st.just(0.0)), min_size=1, max_size=120).map(np.array)
 any_sizes = st.lists(st.integers(2, 40), max_size=4)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Clique, DomainError, InfeasibleError, Measurement, ParameterError, Pgm, Records
-from chicle.generate.pgm import model_bytes
+from chicle.models.pgm import model_bytes
 from tests.interrupt import interrupt
 
 Floats = npt.NDArray[np.float64]

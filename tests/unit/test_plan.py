@@ -7,7 +7,7 @@ import pytest
 
 import chicle
 from chicle import Domain, PrivacyError, Schema
-from chicle.plan import noise_errors, pair_errors, rough_cost
+from chicle.plans import noise_errors, pair_errors, rough_cost
 from chicle.privacy import calibrate
 from tests.contract.test_mechanisms import BUDGET, MECHANISMS, Make
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chicle.select.expected_error import Prospects
-from chicle.select.price import choose, find_price, grid
+from chicle.selection.expected_error import Prospects
+from chicle.selection.price import choose, find_price, grid
 
 
 def prospects_of(best: Any, unmeasured: Any) -> Prospects:

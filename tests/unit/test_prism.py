@@ -9,12 +9,12 @@ import pytest
 
 import chicle
 from chicle import Budget, Domain, Ledger, Measurement, ParameterError, Prism, PrismOptions, Records, Schema
-from chicle.compress import over_original
-from chicle.measure import check_coarsening
+from chicle.measurements.measurement import check_coarsening
+from chicle.measurements.merges import over_original
 from chicle.mechanisms.denoised import _mean
 from chicle.privacy import GaussianEvent, TestNoise
-from chicle.select.expected_error import MAX_CELLS
-from chicle.select.sets import _MAX_CELLS, _SMALL
+from chicle.selection.expected_error import MAX_CELLS
+from chicle.selection.sets import _MAX_CELLS, _SMALL
 from tests.privacy.test_replay import table_of
 
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-9}

@@ -16,8 +16,8 @@ import chicle
 from chicle import Ledger, Records, Schema, demo
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import TestNoise
-from chicle.report.headline import verdict
-from chicle.report.html import cut, tag, text
+from chicle.reports.headline import verdict
+from chicle.reports.html import cut, tag, text
 
 VOID = {"br", "meta"}
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Schema
-from chicle.evaluate.result import Evaluation
-from chicle.report.axes import Labels
-from chicle.report.charts import STEPS, differing, rising
-from chicle.report.headline import verdict
+from chicle.evaluation.result import Evaluation
+from chicle.reports.axes import Labels
+from chicle.reports.charts import STEPS, differing, rising
+from chicle.reports.headline import verdict
 
 
 @given(st.integers(1, 400), st.integers(2, 60), st.booleans(), st.booleans(), st.integers(0, 2**32))

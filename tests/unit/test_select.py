@@ -10,7 +10,7 @@ from scipy import optimize
 
 import chicle
 from chicle import Clique, Domain, DomainError, ParameterError, PrivacyError
-from chicle.select import Scores, budget_shares, combine, dense_marg, given_cliques
+from chicle.selection import Scores, budget_shares, combine, dense_marg, given_cliques
 
 # --- DenseMarg -------------------------------------------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ def test_ties_go_to_the_first_pair() -> None:
 
 def test_more_budget_chooses_more_and_more_people_per_person_fewer() -> None:
     census = chicle.datasets.census(5_000, d=30)
-    scores = chicle.select.exact_indif(census)
+    scores = chicle.selection.exact_indif(census)
 
     def chosen(rho: float, k: int = 1) -> int:
         return len(dense_marg(scores, census.domain, rho=rho, l2_sensitivity=k, allow_not_private=True))

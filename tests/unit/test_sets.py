@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chicle import Domain, pairs
-from chicle.select.levels import Level, levels
-from chicle.select.sets import Packing, as_cliques, choose_sets
+from chicle.selection.levels import Level, levels
+from chicle.selection.sets import Packing, as_cliques, choose_sets
 
 TOTAL = 20_000.0
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chicle.select.share import one_way_share
+from chicle.selection.share import one_way_share
 
 domains = st.lists(st.integers(1, 2_000), min_size=2, max_size=12).map(
     lambda sizes: {f"a{i}": size for i, size in enumerate(sizes)}

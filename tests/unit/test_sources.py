@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import ArtefactError, Budget, Ledger, ParameterError, Records, Schema, SchemaError
-from chicle.marginals import score_pairs
+from chicle.counting.counter import score_pairs
+from chicle.counting.records import Countable, Recoded
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import TestNoise
-from chicle.records import Countable, Recoded
 from chicle.sources import Source, source
 from chicle.sources.ahead import ahead
 from chicle.sources.files import find_files
@@ -200,7 +200,7 @@ def test_pairs_are_scored_alike(monkeypatch: pytest.MonkeyPatch, reference: bool
     pairs = chicle.pairs(direct.domain)
     expected = score_pairs(direct, pairs, given_shares if reference else None)
     for room in (2**28, 100):  # all at once, or a pass for each
-        monkeypatch.setattr("chicle.marginals._PASS_BYTES", room)
+        monkeypatch.setattr("chicle.counting.counter._PASS_BYTES", room)
         scores = score_pairs(stream, pairs, given_shares if reference else None)
         np.testing.assert_array_equal(scores, expected)
     assert score_pairs(stream, [], None).size == 0

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import DomainError, Measurement, ParameterError, Records
-from chicle.generate.start import independent, mixed, spanning_tree
-from chicle.generate.targets import check_targets, margins
+from chicle.models.start import independent, mixed, spanning_tree
+from chicle.models.targets import check_targets, margins
 from tests.strategies import cliques_of, naive_count, records
 
 

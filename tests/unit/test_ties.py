@@ -5,7 +5,7 @@ import pytest
 
 import chicle
 from chicle import Clique, Domain
-from chicle.generate.ties import ranks, tied_first
+from chicle.models.ties import ranks, tied_first
 
 NAMES = "abcde"
 DOMAIN = Domain(dict.fromkeys(NAMES, 2))

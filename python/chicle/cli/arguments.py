@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any, NoReturn
 
 from chicle._checks import check_seed, integer, threads_or_all
-from chicle.discover import Discovery
+from chicle.discovery import Discovery
 from chicle.domain import Domain
 from chicle.errors import ParameterError
 from chicle.mechanisms import BY_NAME

@@ -10,7 +10,7 @@ from chicle.cli.arguments import command, numbers
 from chicle.cli.evaluate import add_measures, measures
 from chicle.cli.output import check_output
 from chicle.cli.terminal import Progress, say
-from chicle.compare import check_plot, compare, contender_names, plot
+from chicle.comparison import check_plot, compare, contender_names, plot
 from chicle.schema import Schema
 
 __all__ = ["add"]

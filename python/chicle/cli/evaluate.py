@@ -8,8 +8,8 @@ from typing import Any
 from chicle.cli.arguments import command, workload
 from chicle.cli.terminal import Progress, say
 from chicle.errors import SchemaError
-from chicle.evaluate import evaluate
-from chicle.release import load
+from chicle.evaluation import evaluate
+from chicle.releases.release import load
 from chicle.schema import Schema
 
 __all__ = ["add", "add_measures", "measures"]

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from chicle._write import replacing, trying
 from chicle.cli.terminal import Progress, warn
+from chicle.counting.records import Records
 from chicle.errors import ArtefactError, ParameterError
-from chicle.measure import total_sigma
-from chicle.records import Records
-from chicle.release import Release
+from chicle.measurements.measurement import total_sigma
+from chicle.releases.release import Release
 from chicle.schema import Schema
 from chicle.sources.frames import Form
 from chicle.sources.table_files import write_table

@@ -10,8 +10,8 @@ from chicle.cli.arguments import add_output, command
 from chicle.cli.output import check_output
 from chicle.cli.terminal import Progress, say, warn
 from chicle.errors import ParameterError
-from chicle.release import load
-from chicle.report import report
+from chicle.releases.release import load
+from chicle.reports import report
 
 __all__ = ["add"]
 

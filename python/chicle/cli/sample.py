@@ -9,7 +9,7 @@ from chicle.cli.arguments import add_draw, add_output, check_draw, command
 from chicle.cli.output import check_output, write_sample
 from chicle.cli.summary import say_summary
 from chicle.cli.terminal import Progress
-from chicle.release import load
+from chicle.releases.release import load
 from chicle.sources.table_files import check_ending
 
 __all__ = ["add"]

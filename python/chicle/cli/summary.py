@@ -8,7 +8,7 @@ from typing import Any
 
 from chicle.cli.terminal import say
 from chicle.privacy import StatedLedger
-from chicle.release import Release
+from chicle.releases.release import Release
 
 __all__ = ["say_summary"]
 

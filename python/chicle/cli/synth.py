@@ -18,7 +18,7 @@ from chicle.cli.output import check_output, rehearse, write_sample
 from chicle.cli.summary import say_summary
 from chicle.cli.terminal import Progress, warn
 from chicle.errors import ChicleError, ParameterError
-from chicle.release import Release
+from chicle.releases.release import Release
 from chicle.schema import Schema
 from chicle.sources import Source
 from chicle.sources.files import find_files

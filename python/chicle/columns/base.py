@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chicle.counting.records import Codes, code_dtype
 from chicle.errors import SchemaError
-from chicle.records import Codes, code_dtype
 
 __all__ = ["Column", "Mask", "Report", "Unmodelled", "arrow_kind", "is_text", "is_unicode", "refuse"]
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chicle.columns.base import Column, Mask, Report, arrow_kind, is_unicode
+from chicle.counting.records import Codes, code_dtype, look_up
 from chicle.errors import SchemaError
-from chicle.records import Codes, code_dtype, look_up
 
 __all__ = ["Boolean", "Categorical", "Ordinal", "labelled", "listed", "places", "value_key"]
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from chicle.columns.base import Column, Mask, Report
 from chicle.columns.numeric import LOOK_UP, numbers_of, typed_integers, whole
+from chicle.counting.records import Codes
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
-from chicle.records import Codes
 
 __all__ = ["Coded"]
 

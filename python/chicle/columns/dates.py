@@ -22,8 +22,8 @@ from chicle.columns.base import Mask, Report, arrow_kind, is_text
 from chicle.columns.numeric import check_outside
 from chicle.columns.private_bins import Binned, PrivateBins, private_bins
 from chicle.columns.ruler import MOST_CELLS, CalendarRuler
+from chicle.counting.records import Codes
 from chicle.errors import SchemaError
-from chicle.records import Codes
 
 __all__ = ["Date", "DateTime"]
 
@@ -105,7 +105,7 @@ class Date(_Dated):
         A width, such as ``"7 days"``, counted from `min`; or a unit of the calendar: ``"day"``, ``"week"`` (from
         Monday), ``"month"``, ``"quarter"``, ``"year"``. A list of dates from `min` to `max`: a bin from each to before
         the next; the last is included. ``"private"`` or ``{"private": 20}``: at most so many bins, discovered with
-        budget (`chicle.discover`).
+        budget (`chicle.discovery`).
     outside
         What becomes of dates outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
 
@@ -208,7 +208,7 @@ class DateTime(_Dated):
         A width, such as ``"6 hours"`` or ``"30 minutes"``, counted from `min`; or a unit of the calendar: ``"day"``,
         ``"week"`` (from Monday), ``"month"``, ``"quarter"``, ``"year"``. A list of moments from `min` to `max`: a bin
         from each to before the next; the last is included. ``"private"`` or ``{"private": 20}``: at most so many bins,
-        discovered with budget (`chicle.discover`).
+        discovered with budget (`chicle.discovery`).
     outside
         What becomes of moments outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
     timezone

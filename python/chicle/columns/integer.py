@@ -27,9 +27,9 @@ from chicle.columns.numeric import (
 )
 from chicle.columns.private_bins import Binned, PrivateBins, private_bins
 from chicle.columns.ruler import MOST_CELLS, DecimalRuler
+from chicle.counting.records import Codes, code_dtype
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
-from chicle.records import Codes, code_dtype
 
 __all__ = ["Integer"]
 
@@ -45,7 +45,7 @@ class Integer(Binned):
     bins
         ``"each"``: a code for every integer. A number: so many bins of nearly equal width. A list of edges: a bin from
         each edge to before the next; the last edge is included. An edge listed twice is a bin of that integer alone.
-        ``"private"`` or ``{"private": 20}``: at most so many bins, discovered with budget (`chicle.discover`).
+        ``"private"`` or ``{"private": 20}``: at most so many bins, discovered with budget (`chicle.discovery`).
     outside
         What becomes of integers outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
 

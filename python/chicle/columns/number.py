@@ -28,8 +28,8 @@ from chicle.columns.numeric import (
 )
 from chicle.columns.private_bins import Binned, PrivateBins, private_bins
 from chicle.columns.ruler import MOST_CELLS, DecimalRuler
+from chicle.counting.records import Codes
 from chicle.errors import SchemaError
-from chicle.records import Codes
 
 __all__ = ["Number"]
 
@@ -45,7 +45,7 @@ class Number(Binned):
     bins
         A number of bins of equal width, or a list of edges: a bin from each edge to before the next; the last edge is
         included. An edge listed twice is a bin of that number alone: the zeros, say, of which there are many.
-        ``"private"`` or ``{"private": 20}``: at most so many bins, discovered with budget (`chicle.discover`).
+        ``"private"`` or ``{"private": 20}``: at most so many bins, discovered with budget (`chicle.discovery`).
     outside
         What becomes of numbers outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
 

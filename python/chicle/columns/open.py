@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from chicle.columns.base import Column, Mask, Report, arrow_kind
 from chicle.columns.categorical import Categorical, labelled, listed
+from chicle.counting.records import Codes
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
-from chicle.records import Codes
 
 __all__ = ["Open"]
 

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from chicle.columns.base import Column, Unmodelled, is_text
 from chicle.columns.categorical import labelled, listed, value_key
+from chicle.counting.records import Codes
 from chicle.errors import SchemaError
-from chicle.records import Codes
 
 __all__ = ["Determined", "Drop", "Identifier"]
 

@@ -12,11 +12,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from chicle._checks import integer, number
-from chicle.bounds import Distance
+from chicle.counting.records import Countable, Records
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
-from chicle.generate.pgm import Zeros, jt_size
-from chicle.measure import Measurement, estimate_total, measure, total_sigma
+from chicle.measurements.measurement import Measurement, estimate_total, measure, total_sigma
 from chicle.mechanisms.aim_bounds import distances_of_choices, distances_of_scores
 from chicle.mechanisms.aim_candidates import penalty
 from chicle.mechanisms.aim_model import ModelRounds, Round
@@ -26,11 +25,12 @@ from chicle.mechanisms.denoised import denoised_records
 from chicle.mechanisms.ground import TOO_NOISY, Parts, lay_ground
 from chicle.mechanisms.model_records import ModelRecords
 from chicle.mechanisms.prism_options import PrismOptions
-from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
+from chicle.models.pgm import Zeros, jt_size
+from chicle.plans import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Budget, calibrate
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable, Records
-from chicle.release import Generator, Note, Release, generator_of, singles_of
+from chicle.releases.bounds import Distance
+from chicle.releases.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
 from chicle.workload import Workload
 

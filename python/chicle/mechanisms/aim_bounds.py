@@ -30,17 +30,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chicle.bounds import Distance
-from chicle.compress import compress
 from chicle.domain import Clique
-from chicle.measure import Measurement, estimate_total
+from chicle.measurements.measurement import Measurement, estimate_total
+from chicle.measurements.merges import compress
 from chicle.mechanisms.aim_candidates import penalty
 from chicle.mechanisms.aim_model import ModelRounds, Round
 from chicle.mechanisms.aim_records import expected_counts, reference_records
 from chicle.mechanisms.prism_options import PrismOptions
+from chicle.releases.bounds import Distance
 from chicle.schema import Schema
-from chicle.select.indif import expected_pair
-from chicle.select.worst import whole_weights
+from chicle.selection.indif import expected_pair
+from chicle.selection.worst import whole_weights
 
 __all__ = ["distances_of_choices", "distances_of_scores"]
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chicle.domain import Clique, Domain
-from chicle.generate.pgm import jt_size, jt_sizes
-from chicle.measure import Measurement, estimate_total
+from chicle.measurements.measurement import Measurement, estimate_total
+from chicle.models.pgm import jt_size, jt_sizes
 
 __all__ = ["Candidates", "Openings", "penalty"]
 

@@ -24,15 +24,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from chicle.counting.counter import Counted
+from chicle.counting.records import Countable
 from chicle.domain import Clique, Domain
-from chicle.generate.pgm import Pgm, Zeros
-from chicle.marginals import Counted
-from chicle.measure import Measurement, measure
+from chicle.measurements.measurement import Measurement, measure
 from chicle.mechanisms.aim_candidates import Openings, penalty
+from chicle.models.pgm import Pgm, Zeros
 from chicle.privacy.budget import calibrate, calibrate_choice
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable
-from chicle.select.worst import choose_worst
+from chicle.selection.worst import choose_worst
 from chicle.workload import Workload
 
 __all__ = ["ModelRounds", "Round"]

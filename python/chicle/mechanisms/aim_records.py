@@ -25,20 +25,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chicle.compress import Compression, over_compressed, over_original
-from chicle.denoise import denoise
+from chicle.counting.counter import count
+from chicle.counting.records import Records
+from chicle.denoising import denoise
 from chicle.domain import Clique, Domain
-from chicle.marginals import count
-from chicle.measure import Measurement, measure
+from chicle.measurements.measurement import Measurement, measure
+from chicle.measurements.merges import Compression, over_compressed, over_original
 from chicle.mechanisms.denoised import DenoisedRecords, together
 from chicle.mechanisms.ground import Ground
 from chicle.mechanisms.prism_options import PrismOptions
 from chicle.privacy.ledger import Ledger
-from chicle.records import Records
-from chicle.select import Scores, distances, indif
-from chicle.select.expected_error import MAX_CELLS, NoiseClasses, steady
-from chicle.select.price import choose, find_price, grid
-from chicle.select.sets import Packing, choose_sets
+from chicle.selection import Scores, distances, indif
+from chicle.selection.expected_error import MAX_CELLS, NoiseClasses, steady
+from chicle.selection.price import choose, find_price, grid
+from chicle.selection.sets import Packing, choose_sets
 from chicle.workload import Workload
 
 __all__ = ["RecordRounds", "candidates", "expected_counts", "reference_records"]

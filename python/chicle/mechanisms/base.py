@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from chicle._checks import integer, number
-from chicle.discover import Discovery, purchases, resolve
+from chicle.counting.records import Countable, Records
+from chicle.discovery import Discovery, purchases, resolve
 from chicle.domain import Clique, Domain
 from chicle.errors import BudgetExceeded, NotFittedError, ParameterError, PrivacyError, SchemaError
-from chicle.measure import Measurement, measure
-from chicle.plan import Plan, Step, Sweep, one_way_steps
+from chicle.measurements.measurement import Measurement, measure
+from chicle.plans import Plan, Step, Sweep, one_way_steps
 from chicle.privacy.budget import Accounting, Budget, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.noise import MIN_SCALE
-from chicle.records import Countable, Records
-from chicle.release import Release
+from chicle.releases.release import Release
 from chicle.schema import Schema
-from chicle.select import budget_shares
+from chicle.selection import budget_shares
 from chicle.sources import Source
 
 __all__ = ["Mechanism", "as_schema", "in_parts"]

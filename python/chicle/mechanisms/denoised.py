@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from chicle._checks import check_seed
-from chicle.compress import Compression, compress, over_compressed
-from chicle.denoise import denoise
+from chicle.counting.records import Records
+from chicle.denoising import denoise
 from chicle.errors import DomainError
-from chicle.generate.descent import Descent, Start
-from chicle.measure import Measurement, estimate_total
+from chicle.measurements.measurement import Measurement, estimate_total
+from chicle.measurements.merges import Compression, compress, over_compressed
 from chicle.mechanisms.independent import IndependentRecords
 from chicle.mechanisms.prism_options import PrismOptions
-from chicle.records import Records
-from chicle.release import Generator, Note, singles_of
+from chicle.models.descent import Descent, Start
+from chicle.releases.release import Generator, Note, singles_of
 from chicle.schema import Schema
 
 __all__ = ["DenoisedRecords", "denoised_records", "together"]

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from chicle.artefact import ELSEWHERE
-from chicle.consistency import onto_simplex
+from chicle.counting.records import Records
+from chicle.denoising.consistency import onto_simplex
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
-from chicle.generate.descent import descend
-from chicle.measure import Measurement, estimate_total
+from chicle.measurements.measurement import Measurement, estimate_total
 from chicle.mechanisms.prism import PrismOptions
-from chicle.records import Records
-from chicle.release import Generator, Note, generator_of, rebuild
+from chicle.models.descent import descend
+from chicle.releases.artefact import ELSEWHERE
+from chicle.releases.release import Generator, Note, generator_of, rebuild
 from chicle.schema import Schema
 
 __all__: list[str] = []

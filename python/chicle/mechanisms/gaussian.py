@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle._checks import integer
+from chicle.counting.records import Countable, Records
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
-from chicle.generate.descent import descend
-from chicle.measure import Measurement, measure
+from chicle.measurements.measurement import Measurement, measure
 from chicle.mechanisms.base import Mechanism
-from chicle.plan import Plan, Step, noise_errors, rough_cost
+from chicle.models.descent import descend
+from chicle.plans import Plan, Step, noise_errors, rough_cost
 from chicle.privacy.budget import Budget, calibrate
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable, Records
-from chicle.release import Generator, Note, Release, generator_of
+from chicle.releases.release import Generator, Note, Release, generator_of
 from chicle.schema import Schema
 from chicle.workload import Workload
 

@@ -12,21 +12,21 @@ from functools import cached_property
 
 import numpy as np
 
-from chicle.compress import Compression, compress, over_original
-from chicle.consistency import onto_simplex
+from chicle.counting.counter import MEMORY_LIMIT
+from chicle.counting.records import Countable
+from chicle.denoising.consistency import onto_simplex
 from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
-from chicle.marginals import MEMORY_LIMIT
-from chicle.measure import Measurement, estimate_total, measure
+from chicle.measurements.measurement import Measurement, estimate_total, measure
+from chicle.measurements.merges import Compression, compress, over_original
 from chicle.mechanisms.prism_options import PrismOptions
 from chicle.privacy.budget import calibrate
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable
 from chicle.schema import Schema
-from chicle.select.expected_error import noise_error
-from chicle.select.levels import Level, levels
-from chicle.select.sets import ChosenSet, as_cliques
-from chicle.select.share import one_way_share
+from chicle.selection.expected_error import noise_error
+from chicle.selection.levels import Level, levels
+from chicle.selection.sets import ChosenSet, as_cliques
+from chicle.selection.share import one_way_share
 
 __all__ = ["NO_PAIR", "TOO_NOISY", "Ground", "Parts", "lay_ground"]
 

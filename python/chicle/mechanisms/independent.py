@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chicle.counting.records import Countable, Records
 from chicle.domain import Domain
 from chicle.errors import ParameterError
-from chicle.generate.independent import independent
-from chicle.measure import Measurement, best_one_ways
+from chicle.measurements.measurement import Measurement, best_one_ways
 from chicle.mechanisms.base import Mechanism
-from chicle.plan import Plan, one_way_steps, rough_cost
+from chicle.models.independent import independent
+from chicle.plans import Plan, one_way_steps, rough_cost
 from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable, Records
-from chicle.release import Generator, Note, Release, generator_of
+from chicle.releases.release import Generator, Note, Release, generator_of
 from chicle.schema import Schema
 
 __all__ = ["Independent", "IndependentRecords"]

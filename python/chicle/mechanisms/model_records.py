@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chicle.compress import Compression
+from chicle.counting.counter import MEMORY_LIMIT
+from chicle.counting.records import Records
 from chicle.domain import Domain
-from chicle.generate.pgm import Pgm, Zeros
-from chicle.marginals import MEMORY_LIMIT
-from chicle.measure import Measurement
-from chicle.records import Records
-from chicle.release import Generator, Note
+from chicle.measurements.measurement import Measurement
+from chicle.measurements.merges import Compression
+from chicle.models.pgm import Pgm, Zeros
+from chicle.releases.release import Generator, Note
 
 __all__ = ["ModelRecords"]
 

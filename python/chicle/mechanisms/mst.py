@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from chicle._checks import integer, number
-from chicle.compress import compress, over_compressed, over_original
+from chicle.counting.counter import MEMORY_LIMIT
+from chicle.counting.records import Countable
 from chicle.domain import Clique, Domain, pairs
 from chicle.errors import DomainError
-from chicle.generate.start import spanning_forest
-from chicle.marginals import MEMORY_LIMIT
-from chicle.measure import Measurement
+from chicle.measurements.measurement import Measurement
+from chicle.measurements.merges import compress, over_compressed, over_original
 from chicle.mechanisms.base import Mechanism, in_parts
 from chicle.mechanisms.model_records import ModelRecords
-from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
+from chicle.models.start import spanning_forest
+from chicle.plans import Plan, Step, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable
-from chicle.release import Generator, Release, generator_of, singles_of
+from chicle.releases.release import Generator, Release, generator_of, singles_of
 from chicle.schema import Schema
-from chicle.select import indif
+from chicle.selection import indif
 
 __all__ = ["MST", "compressed_model", "pairs_with_room"]
 
@@ -33,7 +33,7 @@ class MST(Mechanism):
     """Measure 1-ways and the pairs of a spanning tree; records follow the graphical model of them.
 
     The tree is chosen by noisy scores: how far each pair's counts are from the product of the released 1-ways, as
-    integers with Gaussian noise (`chicle.select.indif`). The paper draws its edges one by one by the exponential
+    integers with Gaussian noise (`chicle.selection.indif`). The paper draws its edges one by one by the exponential
     mechanism; under exact Gaussian accounting one noisy vector of scores costs less.
 
     Parameters

@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chicle._checks import integer, number
+from chicle.counting.counter import MEMORY_LIMIT, Counted
+from chicle.counting.records import Countable
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
-from chicle.generate.pgm import Pgm, jt_size, jt_sizes
-from chicle.marginals import MEMORY_LIMIT, Counted
-from chicle.measure import Measurement, estimate_total, measure
+from chicle.measurements.measurement import Measurement, estimate_total, measure
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.model_records import ModelRecords
-from chicle.plan import Plan, Step, noise_errors, rough_cost
+from chicle.models.pgm import Pgm, jt_size, jt_sizes
+from chicle.plans import Plan, Step, noise_errors, rough_cost
 from chicle.privacy.budget import Budget, calibrate, calibrate_choice
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable
-from chicle.release import Generator, Release, generator_of
+from chicle.releases.release import Generator, Release, generator_of
 from chicle.schema import Schema
-from chicle.select import choose_worst
+from chicle.selection import choose_worst
 from chicle.workload import Workload
 
 __all__ = ["MWEM"]

@@ -22,22 +22,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from chicle.counting.records import Countable
 from chicle.domain import Clique
 from chicle.errors import ParameterError
-from chicle.measure import Measurement
+from chicle.measurements.measurement import Measurement
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.denoised import denoised_records
 from chicle.mechanisms.ground import NO_PAIR, TOO_NOISY, Ground, Parts, lay_ground
 from chicle.mechanisms.prism_options import PrismOptions
-from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
+from chicle.plans import Plan, Step, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable
-from chicle.release import Generator, Release, generator_of
+from chicle.releases.release import Generator, Release, generator_of
 from chicle.schema import Schema
-from chicle.select import indif
-from chicle.select.expected_error import steady
-from chicle.select.sets import Packing, choose_sets
+from chicle.selection import indif
+from chicle.selection.expected_error import steady
+from chicle.selection.sets import Packing, choose_sets
 
 __all__ = ["Prism", "PrismOptions"]
 

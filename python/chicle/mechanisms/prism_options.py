@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import get_args
 
 from chicle._checks import integer
-from chicle.denoise.tables import PULL
+from chicle.denoising.tables import PULL
 from chicle.errors import ParameterError
-from chicle.generate.descent import NamedStart
-from chicle.select.expected_error import CAUTION
-from chicle.select.levels import SIZES
+from chicle.models.descent import NamedStart
+from chicle.selection.expected_error import CAUTION
+from chicle.selection.levels import SIZES
 
 __all__ = ["PrismOptions"]
 
@@ -25,7 +25,7 @@ class PrismOptions:
     counting
         Share of the budget for the number of records.
     one_ways
-        Share of the 1-ways; by default the rule of `chicle.select.share`.
+        Share of the 1-ways; by default the rule of `chicle.selection.share`.
     selection
         Share of what is then left for the scores of pairs.
     theta

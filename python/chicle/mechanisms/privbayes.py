@@ -2,7 +2,7 @@
 
 The network is made of released scores: the InDif of every pair of attributes, one noisy vector, which [P] section 6.1
 puts in the place of mutual information too. So the structure costs one release however many networks are weighed, and
-its sensitivity is the one that `chicle.select.indif` proves: each score is the L1 distance of exact counts from a
+its sensitivity is the one that `chicle.selection.indif` proves: each score is the L1 distance of exact counts from a
 product of 1-ways that were released before, and moves by exactly k records at most.
 
 Attributes join the network one by one. A family, an attribute X with parents P, is worth
@@ -27,20 +27,20 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle._checks import integer, number
-from chicle.compress import compress, over_original
+from chicle.counting.counter import MEMORY_LIMIT
+from chicle.counting.records import Countable
 from chicle.domain import Clique, Domain
-from chicle.generate.pgm import jt_size
-from chicle.marginals import MEMORY_LIMIT
+from chicle.measurements.merges import compress, over_original
 from chicle.mechanisms.base import Mechanism, in_parts
 from chicle.mechanisms.mst import compressed_model, pairs_with_room
-from chicle.plan import Plan, Step, one_way_steps, pair_errors, rough_cost
+from chicle.models.pgm import jt_size
+from chicle.plans import Plan, Step, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Budget
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable
-from chicle.release import Release, generator_of
+from chicle.releases.release import Release, generator_of
 from chicle.schema import Schema
-from chicle.select import indif
-from chicle.select.expected_error import steady
+from chicle.selection import indif
+from chicle.selection.expected_error import steady
 
 __all__ = ["PrivBayes"]
 

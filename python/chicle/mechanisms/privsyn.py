@@ -8,26 +8,26 @@ from inspect import signature
 from typing import Any, Literal, get_args
 
 from chicle._checks import check_seed, integer, memory_bytes, number
-from chicle.compress import Compression, compress, over_compressed, over_original
-from chicle.consistency import project
+from chicle.counting.counter import MEMORY_LIMIT
+from chicle.counting.records import Countable, Records
+from chicle.denoising.consistency import project
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, InfeasibleError, ParameterError
-from chicle.generate.compose import compose
-from chicle.generate.descent import descend
-from chicle.generate.gum import gum
-from chicle.generate.mcf import mcf
-from chicle.generate.pgm import jt_size, model_bytes, pgm
-from chicle.marginals import MEMORY_LIMIT
-from chicle.measure import Measurement
+from chicle.measurements.measurement import Measurement
+from chicle.measurements.merges import Compression, compress, over_compressed, over_original
 from chicle.mechanisms.base import Mechanism, in_parts
-from chicle.plan import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
+from chicle.models.compose import compose
+from chicle.models.descent import descend
+from chicle.models.gum import gum
+from chicle.models.mcf import mcf
+from chicle.models.pgm import jt_size, model_bytes, pgm
+from chicle.plans import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
 from chicle.privacy.budget import Budget, calibrate
 from chicle.privacy.ledger import Ledger
-from chicle.records import Countable, Records
-from chicle.release import Generator, Note, Release, generator_of, singles_of
+from chicle.releases.release import Generator, Note, Release, generator_of, singles_of
 from chicle.schema import Schema
-from chicle.select import budget_shares, combine, dense_marg, given_cliques, indif
-from chicle.select.indif import Form
+from chicle.selection import budget_shares, combine, dense_marg, given_cliques, indif
+from chicle.selection.indif import Form
 
 __all__ = ["PrivSyn"]
 

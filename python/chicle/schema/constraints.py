@@ -25,8 +25,8 @@ from chicle.columns.base import Column, Mask
 from chicle.columns.chosen import Chosen
 from chicle.columns.declare import unknown
 from chicle.columns.unmodelled import Determined
+from chicle.counting.records import Codes, code_dtype
 from chicle.errors import SchemaError
-from chicle.records import Codes, code_dtype
 
 __all__ = ["Constraint", "allowing", "constraints_from", "row_keys"]
 

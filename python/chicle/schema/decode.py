@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from chicle.columns import Column, Determined, Drop, Identifier
-from chicle.records import Records
+from chicle.counting.records import Records
 
 __all__ = ["columns_of", "with_person"]
 

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chicle.columns import Column
+from chicle.counting.records import Codes, Records, Rows, code_dtype
 from chicle.domain import Clique
 from chicle.errors import SchemaError
-from chicle.measure import Measurement
-from chicle.records import Codes, Records, Rows, code_dtype
+from chicle.measurements.measurement import Measurement
 from chicle.schema.constraints import Constraint, constraints_from
 from chicle.schema.recode import Recoding, combined_from
 from chicle.schema.repair import connected, repair

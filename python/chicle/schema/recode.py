@@ -20,12 +20,12 @@ from chicle.columns.base import is_unicode
 from chicle.columns.chosen import Chosen
 from chicle.columns.coarse import coarse_groups
 from chicle.columns.declare import unknown
-from chicle.compress import grouped
+from chicle.counting.records import Codes, Countable, Recoded, Records, Rows, code_dtype, look_up
+from chicle.counting.records import Recoding as Maps
 from chicle.domain import Clique, Domain
 from chicle.errors import SchemaError
-from chicle.measure import Measurement
-from chicle.records import Codes, Countable, Recoded, Records, Rows, code_dtype, look_up
-from chicle.records import Recoding as Maps
+from chicle.measurements.measurement import Measurement
+from chicle.measurements.merges import grouped
 from chicle.schema.constraints import MOST_CELLS, Constraint, allowing, row_keys
 
 __all__ = ["Combined", "Recoding", "any_over", "combined_from", "possible"]

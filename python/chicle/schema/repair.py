@@ -28,9 +28,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle.columns.base import Mask
+from chicle.counting.records import Codes, Records, code_dtype
 from chicle.domain import Domain
 from chicle.errors import SchemaError
-from chicle.records import Codes, Records, code_dtype
 from chicle.schema.constraints import Constraint
 
 __all__ = ["Part", "connected", "mend", "repair", "swap"]

@@ -21,9 +21,9 @@ from chicle._checks import integer
 from chicle.columns import Coded, Column, Drop
 from chicle.columns.base import refuse
 from chicle.columns.declare import unknown
+from chicle.counting.records import Codes, Records
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, SchemaError
-from chicle.records import Codes, Records
 from chicle.schema.check import Check, check_frame
 from chicle.schema.constraints import Constraint
 from chicle.schema.declared import (

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle.domain import Clique
-from chicle.measure import Measurement
+from chicle.measurements.measurement import Measurement
 from chicle.schema.constraints import MOST_CELLS, Constraint
 from chicle.schema.recode import Recoding, any_over
 

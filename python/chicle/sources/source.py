@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from chicle._checks import threads_or_all
+from chicle.counting.counter import Counter
+from chicle.counting.records import Countable, Records
 from chicle.errors import SchemaError
-from chicle.marginals import Counter
-from chicle.records import Countable, Records
 from chicle.sources.ahead import ahead
 from chicle.sources.files import Files, are_files, find_files
 from chicle.sources.frames import Form, table_kind

@@ -12,10 +12,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from chicle.counting.counter import Counter
+from chicle.counting.records import Countable, Recoded, Recoding, Records
 from chicle.domain import Clique, Domain
 from chicle.errors import SchemaError
-from chicle.marginals import Counter
-from chicle.records import Countable, Recoded, Recoding, Records
 
 __all__ = ["Stream", "join"]
 

@@ -1,0 +1,62 @@
+"""One run of a comparison: make a table, then judge it."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chicle.comparison.contenders import contender
+from chicle.counting.records import Records
+from chicle.evaluation import evaluate
+from chicle.schema import Schema
+
+__all__ = ["Job", "run_job"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Job:
+    """What one run needs; holds the real table."""
+
+    records: Records
+    schema: Schema
+    mechanism: str
+    epsilon: float
+    delta: float
+    seed: int
+    threads: int | None
+    options: dict[str, Any]
+
+
+def run_job(job: Job) -> dict[str, Any]:
+    """Make a table, then judge it: seconds, the peak of memory in MB before the judging, scores and floors."""
+    make = contender(job.mechanism)
+    start = time.perf_counter()
+    made = make(job.records, job.schema, epsilon=job.epsilon, delta=job.delta, seed=job.seed, threads=job.threads)
+    seconds = time.perf_counter() - start
+    peak = _peak_mb()
+    found = evaluate(job.records, made, job.schema, threads=job.threads, **job.options)
+    scores = {score.key: score.to_dict() for score in found}
+    return {
+        "rows": len(made),
+        "seconds": seconds,
+        "peak_mb": peak,
+        "scores": {key: told["value"] for key, told in scores.items()},
+        "floor": {key: told["floor"] for key, told in scores.items()},
+    }
+
+
+def _peak_mb() -> float | None:
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux's ru_maxrss would be that of the process which started this one, if that was larger
+        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii", errors="replace"))
+        return int(found[1]) / 2**10 if found else None
+    try:
+        resource = importlib.import_module("resource")
+    except ImportError:  # Windows
+        return None
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) / (2**20 if sys.platform == "darwin" else 2**10)

@@ -1,0 +1,1 @@
+"""Private rows that can be counted: in memory, in passes, or seen through maps of codes."""

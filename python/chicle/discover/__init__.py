@@ -1,6 +1,0 @@
-"""What a schema leaves to be discovered in the data, privately and with budget: values of open columns, and bins."""
-
-from chicle.discover.discovery import Discovery, Purchase, purchases
-from chicle.discover.resolve import resolve
-
-__all__ = ["Discovery", "Purchase", "purchases", "resolve"]

@@ -1,7 +1,0 @@
-"""How good a synthetic table is, measured against the real one: NOT PRIVATE, and said in the first line of it all."""
-
-from chicle.evaluate.result import Association, AttributeErrors, CliqueErrors, Evaluation, Score
-from chicle.evaluate.run import evaluate
-from chicle.evaluate.tables import read_both
-
-__all__ = ["Association", "AttributeErrors", "CliqueErrors", "Evaluation", "Score", "evaluate", "read_both"]

@@ -1,0 +1,206 @@
+"""Compare a synthetic table with the real one: every measure, with its baselines beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import comb
+from operator import itemgetter
+from os import PathLike
+from statistics import fmean
+from typing import Any
+
+from chicle._checks import check_seed, integer, threads_or_all
+from chicle.domain import Clique
+from chicle.evaluation.association import Associations, association_scores
+from chicle.evaluation.classify import classification_scores
+from chicle.evaluation.contest import Contest
+from chicle.evaluation.distance import Distances, density_scores, marginal_scores
+from chicle.evaluation.gini import check_gini, gini_scores
+from chicle.evaluation.marginals import Observer, cliques_of, observe
+from chicle.evaluation.queries import nist_range_scores, range_scores
+from chicle.evaluation.result import Association, AttributeErrors, CliqueErrors, Evaluation
+from chicle.evaluation.rows import row_scores
+from chicle.evaluation.subsample import Subsampling
+from chicle.evaluation.tables import read_both, schema_of
+from chicle.evaluation.violations import violation_scores
+from chicle.evaluation.workload import counted, workload_scores
+from chicle.privacy.budget import Budget
+from chicle.privacy.stated import StatedLedger
+from chicle.releases.release import Release
+from chicle.schema import Schema
+from chicle.workload import Workload
+
+__all__ = ["check_measures", "evaluate"]
+
+_NIST_QUERIES = 300
+
+
+def evaluate(
+    real: Any,  # noqa: ANN401 - any table, or the path of one
+    synthetic: Any,  # noqa: ANN401
+    schema: Schema | Mapping[str, int] | str | PathLike[str] | None = None,
+    *,
+    release: Release | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    seed: int = 0,
+    workload: Workload | Mapping[Clique, float] | Sequence[Clique] | None = None,
+    label: str | None = None,
+    gini: tuple[str, str, str] | None = None,
+    pairs: int | None = None,
+    triples: int | None = 300,
+    queries: int = 1000,
+    threads: int | None = None,
+) -> Evaluation:
+    """Compare a synthetic table with the real one. NOT PRIVATE: what it returns must not be published.
+
+    Parameters
+    ----------
+    real, synthetic
+        The two tables, each as a mechanism would take it: `Records`, a pandas, polars or pyarrow table, the path of a
+        file, a pattern of several, or batches. Their codes, mostly one byte for each value, are kept in memory.
+    schema
+        What their columns are, or the file that says so; by default that of the release, or of the records.
+    release
+        What the table was made from: its budget is what the Independent baseline gets.
+    epsilon, delta
+        The budget of the Independent baseline, where there is no release. Without either it gets the exact 1-ways.
+    seed
+        Fixes everything that is drawn: cliques, queries, the baselines and their noise.
+    workload
+        Cliques, or cliques with weights, for the workload error; by default the triples that are compared.
+    label
+        An attribute to predict from all others, for the misclassification of an SVM. Needs scikit-learn.
+    gini
+        A group, a class of two values and an amount, as ``("CITY", "SEX", "INCWAGE")``, for the NIST Gini score.
+    pairs, triples
+        How many pairs and triples to compare at most, drawn at random; all of them, if ``None``.
+    queries
+        How many range queries of three attributes to draw.
+    threads
+        How many threads to use; all there are, if ``None``. The result does not depend on it.
+
+    Examples
+    --------
+    >>> import chicle
+    >>> census = chicle.datasets.census(5_000, d=6)
+    >>> synth = chicle.Prism(epsilon=1, delta=1e-9).fit(census)
+    >>> found = chicle.evaluate(census, synth.sample(seed=0), release=synth.release_)
+    >>> print(str(found).splitlines()[0])
+    NOT PRIVATE: these numbers compare with the real table; do not publish them.
+    >>> found["tvd_2"].floor < found["tvd_2"].value < 0.2
+    True
+    >>> found.errors[2].cliques[found.errors[2].worst(1)[0]] in chicle.pairs(census.domain)
+    True
+    """
+    declared = schema_of(real, schema, release)
+    seed, threads = check_seed(seed), threads_or_all(threads)
+    check_measures(declared, workload=workload, label=label, gini=gini, pairs=pairs, triples=triples, queries=queries)
+    budget = _budget(release, epsilon, delta)
+    contest = Contest.between(
+        *read_both(real, synthetic, declared), declared, budget=budget, seed=seed, threads=threads
+    )
+    rng = contest.rng("cliques")
+    sizes = range(1, min(3, len(declared.domain)) + 1)
+    cliques = {size: cliques_of(declared.domain, size, {2: pairs, 3: triples}.get(size), rng) for size in sizes}
+
+    widest = sizes[-1]
+    association = Associations.empty(4, len(cliques.get(2, ())), declared)
+    drawn = Subsampling(len(contest.real), [1.0] * len(cliques[widest]))
+    found = {size: Distances.empty(3, len(cliques[size])) for size in sizes}
+    for size in sizes:
+        more: list[Observer] = [*([association] if size == 2 else []), *([drawn] if size == widest else [])]
+        observe([contest.real, *contest.others], cliques[size], threads, found[size], *more)
+    asked = (
+        (found[widest], drawn) if workload is None else counted(contest, Workload.of(workload).over(declared.domain))
+    )
+    errors = {size: _clique_errors(cliques[size], found[size], comb(len(declared.domain), size)) for size in sizes}
+    scores = [
+        *marginal_scores(contest, found),
+        *range_scores(contest, queries),
+        *([] if label is None else classification_scores(contest, label)),
+        *density_scores(contest, found),
+        *nist_range_scores(contest, _NIST_QUERIES),
+        *([] if gini is None else gini_scores(contest, gini)),
+        *workload_scores(contest, *asked),
+        *association_scores(contest, association),
+        *row_scores(contest),
+        *violation_scores(contest),
+    ]
+    return Evaluation(
+        scores=tuple(scores),
+        errors=errors,
+        attributes=_attributes(errors),
+        association=_association(cliques.get(2, []), association),
+        domain=declared.domain,
+        rows=len(contest.real),
+        synthetic_rows=len(contest.synthetic),
+        seed=seed,
+        budget="from the exact 1-way marginals, for no budget was given" if budget is None else f"at {budget!r}",
+    )
+
+
+def check_measures(
+    schema: Schema,
+    *,
+    workload: Workload | Mapping[Clique, float] | Sequence[Clique] | None = None,
+    label: str | None = None,
+    gini: tuple[str, str, str] | None = None,
+    pairs: int | None = None,
+    triples: int | None = None,
+    queries: int = 1,
+) -> None:
+    """Refuse what `evaluate` could not measure on a table of this schema, before any work."""
+    for name, most in (("pairs", pairs), ("triples", triples), ("queries", queries)):
+        if most is not None:
+            integer(name, most, 1)
+    if workload is not None:
+        Workload.of(workload).over(schema.domain)
+    if label is not None:
+        schema.domain.check((label,))
+    if gini is not None:
+        check_gini(schema, gini)
+
+
+def _budget(release: Release | None, epsilon: float | None, delta: float | None) -> Budget | None:
+    if epsilon is not None or delta is not None:
+        return Budget(epsilon=epsilon, delta=delta)
+    # A release from elsewhere states its privacy in words.
+    return None if release is None or isinstance(release.ledger, StatedLedger) else release.ledger.budget
+
+
+def _clique_errors(cliques: list[Clique], found: Distances, of: int) -> CliqueErrors:
+    tvd, floor, independent = found.tvd
+    return CliqueErrors(
+        cliques=tuple(cliques), tvd=tvd, largest=found.largest[0], floor=floor, independent=independent, of=of
+    )
+
+
+def _association(pairs: Iterable[Clique], found: Associations) -> Association:
+    return Association(
+        pairs=tuple(pairs),
+        cramers_v=found.cramers_v[0],
+        cramers_v_synthetic=found.cramers_v[1],
+        pearson=found.pearson[0],
+        pearson_synthetic=found.pearson[1],
+    )
+
+
+def _attributes(errors: Mapping[int, CliqueErrors]) -> tuple[AttributeErrors, ...]:
+    one_ways, pairs = errors[1], errors.get(2)
+    inside: dict[str, list[tuple[float, str]]] = {name: [] for (name,) in one_ways.cliques}
+    if pairs is not None:
+        for (a, b), tvd in zip(pairs.cliques, pairs.tvd.tolist(), strict=True):
+            inside[a].append((tvd, b))
+            inside[b].append((tvd, a))
+    return tuple(
+        AttributeErrors(
+            name=name,
+            tvd=float(one_ways.tvd[i]),
+            floor=float(one_ways.floor[i]),
+            independent=float(one_ways.independent[i]),
+            pairs_tvd=fmean(tvd for tvd, _ in inside[name]) if inside[name] else None,
+            worst_with=max(inside[name], key=itemgetter(0))[1] if inside[name] else None,
+        )
+        for i, (name,) in enumerate(one_ways.cliques)
+    )

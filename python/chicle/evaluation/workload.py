@@ -1,0 +1,39 @@
+"""Workload error: [A] Definition 2, and what it is worth in rows.
+
+The error is (1/k) sum_i c_i |p_i - q_i|_1 over k cliques of weights c_i, with p_i and q_i the shares of the real and of
+the synthetic rows in the cells of clique i. `subsample` says which fraction of the real rows would do as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from chicle.domain import Clique
+from chicle.evaluation.contest import Contest
+from chicle.evaluation.distance import Distances
+from chicle.evaluation.marginals import observe
+from chicle.evaluation.result import Score
+from chicle.evaluation.subsample import Subsampling
+
+__all__ = ["counted", "workload_scores"]
+
+
+def counted(contest: Contest, weights: Mapping[Clique, float]) -> tuple[Distances, Subsampling]:
+    """Return what the scores of a workload are made of, counted."""
+    found = Distances.empty(len(contest.others), len(weights))
+    drawn = Subsampling(len(contest.real), list(weights.values()))
+    observe([contest.real, *contest.others], list(weights), contest.threads, found, drawn)
+    return found, drawn
+
+
+def workload_scores(contest: Contest, found: Distances, drawn: Subsampling) -> list[Score]:
+    """Return the workload error and the fraction of the real rows that would have it, were they drawn at random."""
+    errors = 2 * (found.tvd * drawn.weights).mean(axis=1)
+    fractions = [drawn.fraction(float(error)) for error in errors]
+    what = "1 clique" if len(drawn.weights) == 1 else f"{len(drawn.weights):,} cliques"
+    title = "rows drawn at random that do as well, of all"
+    told = {"better": "high", "unit": "ratio", "source": "[A] App. C"}
+    return [
+        contest.score("workload", f"workload error of {what}", errors, source="[A] Def. 2"),
+        contest.score("subsampling", title, fractions, **told),
+    ]

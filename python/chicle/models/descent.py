@@ -1,0 +1,235 @@
+"""Residual descent: records that fit measurements in weighted least squares, by the Rust kernel `descent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from chicle import _core
+from chicle._checks import check_seed, integer, memory_bytes, threads_or_all
+from chicle.counting.counter import MEMORY_LIMIT
+from chicle.counting.records import Records
+from chicle.domain import Domain
+from chicle.errors import DomainError, ParameterError
+from chicle.measurements.measurement import Measurement, estimate_total
+from chicle.models import start as starts
+from chicle.models.targets import check_size, check_targets
+
+__all__ = ["Descent", "descend"]
+
+NamedStart: TypeAlias = Literal["independent", "tree", "mixed"]
+Start: TypeAlias = NamedStart | Records
+
+_STARTS = {"independent": starts.independent, "tree": starts.spanning_tree, "mixed": starts.mixed}
+
+
+def descend(
+    measurements: Sequence[Measurement],
+    domain: Mapping[str, int],
+    n: int | None = None,
+    *,
+    start: Start | None = None,
+    sweeps: int = 10,
+    threshold: float = 1.0,
+    significance: float = 0.0,
+    tolerance: float = 0.03,
+    seed: int | None = None,
+    threads: int | None = None,
+    memory_limit: int = MEMORY_LIMIT,
+    progress: Callable[[int, float], None] | None = None,
+) -> Records:
+    """Make records whose marginals fit the measurements.
+
+    Each measurement weighs by ``1 / sigma**2``. Records move one attribute at a time, to the value that lowers the
+    weighted squared error most, until hardly anything changes. The measurements may be noisy, negative and inconsistent
+    with each other; the records never are.
+
+    Parameters
+    ----------
+    measurements
+        Of cliques of any size, at any resolution (`Measurement.coarsening`). Fractional and negative values are fine,
+        and exact counts too (with any equal sigma).
+    domain
+        The attributes.
+    n
+        Number of records; by default the estimate from the measurements. With another number the measurements are
+        scaled to it.
+    start
+        ``"tree"`` (the default), ``"independent"`` or ``"mixed"``, half of each, see `chicle.models.start`; or
+        records to start from, which are not changed.
+    sweeps
+        Most sweeps over all attributes. Noisy measurements want few (3 or so), exact ones more.
+    threshold
+        A record moves where the gain exceeds `threshold` times what the move itself costs. At 1 every move lowers the
+        weighted squared error; lower values also take moves that raise it a little and mix faster.
+    significance
+        A record moves only where the gain also exceeds so many standard deviations of what the noise of the
+        measurements adds to it, so that records follow what stands out and not the noise. 0 for exact counts.
+    tolerance
+        Stop once a sweep lowers the mean error by less than this share of it.
+    seed
+        Fixes the records.
+    threads
+        How many threads to use; all there are, if ``None``. The records do not depend on it.
+    memory_limit
+        Most bytes that the tables may take; above it, an `InfeasibleError` says the size.
+    progress
+        Called after each sweep with its number, from 1 on, and the mean error: L1 distance over n, as `Descent.trace`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> domain = {"age": 3, "sex": 2}
+    >>> measured = [Measurement(("age", "sex"), np.array([[400, 198], [0, 2], [0, 200]]), 1.0)]
+    >>> records = descend(measured, domain, n=800, seed=0)
+    >>> np.bincount(2 * records["age"] + records["sex"], minlength=6)
+    array([400, 198,   0,   2,   0, 200])
+    """
+    integer("sweeps", sweeps, 0)
+    if not 0 <= tolerance < 1:
+        raise ParameterError(f"tolerance must be from 0 to below 1, not {tolerance!r}")
+    descent = Descent(
+        measurements,
+        domain,
+        n,
+        start=start,
+        threshold=threshold,
+        significance=significance,
+        seed=seed,
+        threads=threads,
+        memory_limit=memory_limit,
+    )
+    for number in range(1, sweeps + 1):
+        before = descent.trace[-1]
+        error = descent.sweep()
+        if progress is not None:
+            progress(number, error)
+        if error >= (1 - tolerance) * before:
+            break
+    return descent.finish()
+
+
+class Descent:
+    """Residual descent, sweep by sweep: what `descend` does, for those who want to stop or look in between.
+
+    Parameters
+    ----------
+    measurements, domain, n, start, threshold, significance, seed, threads, memory_limit
+        As for `descend`.
+
+    Attributes
+    ----------
+    trace
+        The mean over the measurements of the L1 distance between the records' counts and the (scaled) values, divided
+        by the number of records: at the start, and after each sweep.
+    moves
+        How often a record changed a value, in each sweep.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> measured = [Measurement(("a", "b"), np.array([[3, 0], [0, 3]]), 1.0)]
+    >>> descent = Descent(measured, {"a": 2, "b": 2}, start="independent")
+    >>> descent.sweep()
+    0.0
+    >>> descent.records["a"] == descent.records["b"]
+    array([ True,  True,  True,  True,  True,  True])
+    """
+
+    def __init__(
+        self,
+        measurements: Sequence[Measurement],
+        domain: Mapping[str, int],
+        n: int | None = None,
+        *,
+        start: Start | None = None,
+        threshold: float = 1.0,
+        significance: float = 0.0,
+        seed: int | None = None,
+        threads: int | None = None,
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> None:
+        self._domain = domain if isinstance(domain, Domain) else Domain(domain)
+        check_size(n)
+        memory_bytes(memory_limit)
+        self._threshold = _at_least_0("threshold", threshold)
+        _at_least_0("significance", significance)
+        seed = check_seed(seed)
+        targets = check_targets(measurements, self._domain)
+        estimate = estimate_total(measurements)
+        first = self._start(measurements, n, start, seed=seed, threads=threads)
+        scale = len(first) / estimate if estimate > 0 and len(first) > 0 else 1.0
+        used = [target for target in targets if target.clique]
+        finest = min((target.sigma for target in used), default=1.0)
+        self._noise = significance * finest * scale
+        self._kernel = _core.Descent(
+            [first[name] for name in self._domain],
+            list(self._domain),
+            list(self._domain.values()),
+            [[self._domain.position(name) for name in target.clique] for target in used],
+            [
+                (
+                    target.values.reshape(-1) * scale,
+                    (finest / target.sigma) ** 2,
+                    list(zip(target.values.shape, target.maps, strict=True)),
+                )
+                for target in used
+            ],
+            seed,
+            memory_limit,
+            threads_or_all(threads),
+        )
+        self.trace: list[float] = [self._kernel.fit()[0]]
+        self.moves: list[int] = []
+
+    def sweep(self) -> float:
+        """Visit every attribute of every record once; return the mean error."""
+        self.moves.append(self._kernel.sweep(self._threshold, self._noise))
+        self.trace.append(self._kernel.fit()[0])
+        return self.trace[-1]
+
+    @property
+    def loss(self) -> float:
+        """What is minimised: the weighted sum of squared differences, the weights as ratios to the largest."""
+        return self._kernel.fit()[1]
+
+    @property
+    def records(self) -> Records:
+        """The records as they are now."""
+        return Records(dict(zip(self._domain, self._kernel.columns(), strict=True)), self._domain)
+
+    def finish(self) -> Records:
+        """Return the records without a copy; the descent is over."""
+        columns = self._kernel.finish()
+        if not columns:
+            raise ParameterError("the records of this descent were handed over already; keep them, or begin anew")
+        return Records(dict(zip(self._domain, columns, strict=True)), self._domain)
+
+    def _start(
+        self,
+        measurements: Sequence[Measurement],
+        n: int | None,
+        start: Start | None,
+        *,
+        seed: int,
+        threads: int | None,
+    ) -> Records:
+        if isinstance(start, Records):
+            if start.domain != self._domain:
+                raise DomainError("the records to start from must have the same domain: attributes, sizes and order")
+            if n is not None and n != len(start):
+                raise ParameterError("start has another number of records than n; leave n out, or give as many records")
+            return start
+        if start is not None and start not in _STARTS:
+            known = ", ".join(map(repr, _STARTS))
+            raise ParameterError(f"start must be one of {known}, or Records, not {start!r}")
+        draw = _STARTS[start or "tree"]
+        return draw(measurements, self._domain, n, seed=seed, threads=threads)
+
+
+def _at_least_0(name: str, value: float) -> float:
+    if not (np.isfinite(value) and value >= 0):
+        raise ParameterError(f"{name} must be a number of at least 0, not {value!r}")
+    return float(value)

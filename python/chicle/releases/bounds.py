@@ -1,0 +1,331 @@
+"""How far a marginal may be off, told by the release alone: safe to publish, and free ([A] section 5).
+
+A clique is *supported* if some measurement holds all its attributes. Sums of its cells are then an estimate without
+bias, and where several measurements support it, their mean by inverse variance is a better one ([A] Theorem 2). The
+noise of a cell is Gaussian with a known sigma, so the L1 error of the estimate is a sum of half-normals. Its quantile
+is the bound; [A] Theorem 3 has Chernoff's bound of the same sum, which is about half as large again.
+
+A synthetic table is off by at most that and its distance to the estimate ([A] Corollary 1). True counts are not
+negative, which makes it tighter: where the estimate of a cell is below 0, noise has been at least that large there.
+
+What is claimed, and what is not:
+
+- Each bound holds by itself with the confidence asked for, not all of them together: for K at once at confidence c, ask
+  for 1 - (1 - c)/K.
+- In buckets (merged values, coarser levels) the bound is on the counts of buckets, at the finest resolution that was
+  measured. How a bucket is spread over its values was not measured, and nothing is claimed about it.
+- Of a clique that no measurement supports something is known only where the mechanism's choice of what to measure
+  tells it (AIM, [A] Theorem 4 and Corollary 2): how far its counts may be from a table that is known. Otherwise nothing
+  is claimed, and its numbers are NaN.
+- What is measured, and with how much noise, may depend on earlier noise. As in [A] sigmas are taken as given; that the
+  bounds cover all the same is tested by simulation, for every mechanism.
+
+Cost: O(cells) for each measurement that supports a clique, and one count of the synthetic table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle._text import percent
+from chicle.counting.counter import count
+from chicle.counting.records import Records
+from chicle.domain import Clique, Domain
+from chicle.errors import DomainError, ParameterError
+from chicle.measurements.measurement import Measurement, estimate_total, in_buckets
+from chicle.models.targets import Target, check_targets
+
+__all__ = ["Distance", "ErrorBound", "count_in_buckets", "error_bounds", "noise_quantile"]
+
+Floats = npt.NDArray[np.float64]
+Map = npt.NDArray[np.uint32]
+
+_ROUNDING = 1 / 12
+"""The variance that rounding adds to noise."""
+
+_FOR_THE_TOTAL = 0.2
+"""The part of the risk that is taken with the number of records."""
+
+_CELLS_AT_ONCE = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """What is known of a clique that nobody measured: how far its counts are, at most, from a table that is public.
+
+    Attributes
+    ----------
+    clique
+        The attributes.
+    expected
+        The table, in the order of the clique.
+    limit
+        What the L1 distance in records exceeds with at most a given probability.
+    coarsening
+        The buckets in which attributes are seen.
+    """
+
+    clique: Clique
+    expected: Floats
+    limit: Callable[[float], float]
+    coarsening: Mapping[str, Map] = field(default_factory=dict)
+
+    def in_order_of(self, clique: Clique) -> Distance:
+        """Return the same with the attributes in another order."""
+        axes = [self.clique.index(name) for name in clique]
+        return replace(self, clique=clique, expected=np.transpose(self.expected, axes))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ErrorBound:
+    """How far one marginal is off at most, with some confidence; NaN where nothing can be told.
+
+    Attributes
+    ----------
+    clique
+        The attributes.
+    confidence
+        The probability, over the noise, that a bound holds.
+    supports
+        How many measurements tell of the clique.
+    estimate
+        The estimated counts, in the order of the clique: of a clique without support what the mechanism expected when
+        it chose what to measure, and None where that is not known.
+    sigma
+        Standard deviation of each cell's noise, in the same shape; None without support.
+    coarsening
+        The buckets in which attributes are seen: bounds are on the counts of buckets.
+    estimate_error
+        Bound on the L1 distance of the estimate from the true counts, in records.
+    table_error
+        Bound on the L1 distance of the synthetic table, scaled to the estimated number of records, in records.
+    distance
+        Bound on the total variation distance between the true and the synthetic marginal: 0 to 1.
+    """
+
+    clique: Clique
+    confidence: float
+    supports: int = 0
+    estimate: Floats | None = None
+    sigma: Floats | None = None
+    coarsening: Mapping[str, Map] = field(default_factory=dict)
+    estimate_error: float = math.nan
+    table_error: float = math.nan
+    distance: float = math.nan
+
+    @property
+    def supported(self) -> bool:
+        """Whether a measurement tells of it."""
+        return self.supports > 0
+
+    @property
+    def known(self) -> bool:
+        """Whether anything can be told."""
+        return self.estimate is not None
+
+    def __repr__(self) -> str:
+        of = " x ".join(self.clique) or "total"
+        if not self.known:
+            return f"{of}: no measurement tells of it, so nothing is claimed"
+        buckets = ", in buckets" if self.coarsening else ""
+        table = "" if math.isnan(self.distance) else f"; table: distance at most {self.distance:.4f}"
+        sure = percent(self.confidence)
+        return f"{of}{buckets}: estimate off by at most {self.estimate_error:,.0f} records (L1, {sure} sure){table}"
+
+
+def error_bounds(
+    measurements: Sequence[Measurement],
+    domain: Domain,
+    cliques: Iterable[Iterable[str]] | None = None,
+    confidence: float = 0.95,
+    *,
+    synthetic: Records | None = None,
+    chosen: Callable[[Sequence[Clique]], Sequence[Distance | None]] | None = None,
+    threads: int | None = None,
+) -> list[ErrorBound]:
+    """Return confidence bounds on the errors of marginals, from measurements alone.
+
+    Parameters
+    ----------
+    measurements
+        Of Gaussian noise, as released.
+    domain
+        The attributes.
+    cliques
+        What to bound; every attribute and every pair by default.
+    confidence
+        With what probability each bound is to hold.
+    synthetic
+        A table made from the measurements, or any other, to be bounded too.
+    chosen
+        Tells what is known of cliques that no measurement supports.
+    threads
+        How many threads to use; all there are, if ``None``.
+
+    Examples
+    --------
+    >>> ages = Measurement(("age",), np.array([612, 290, 105]), sigma=10.0)
+    >>> for bound in error_bounds([ages], Domain({"age": 3, "sex": 2}), [("age",), ("sex",)]):
+    ...     print(bound)
+    age: estimate off by at most 45 records (L1, 95.0 % sure)
+    sex: no measurement tells of it, so nothing is claimed
+    """
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
+        raise ParameterError(f"confidence must be between 0 and 1, not {confidence!r}; 0.95 is usual")
+    wanted = [*((name,) for name in domain), *combinations(domain, 2)] if cliques is None else cliques
+    named = [domain.check(clique) for clique in wanted]
+    targets = check_targets(measurements, domain)
+    risk = (1 - confidence) * (1 - _FOR_THE_TOTAL)
+    holding = {name: {i for i, target in enumerate(targets) if name in target.clique} for name in domain}
+    bounds = []
+    for clique in named:
+        places = set.intersection(*(holding[name] for name in clique)) if clique else range(len(targets))
+        bounds.append(_bound_estimate(clique, [targets[i] for i in sorted(places)], confidence, risk))
+    alone = [i for i, bound in enumerate(bounds) if not bound.supported]
+    if chosen is not None and alone:
+        for i, known in zip(alone, chosen([named[i] for i in alone]), strict=True):
+            bounds[i] = bounds[i] if known is None else _bound_known(bounds[i], known, risk)
+    if synthetic is None:
+        return bounds
+    if synthetic.domain != domain:
+        raise DomainError(
+            "the synthetic records have another domain than the measurements: names, sizes or order differ"
+        )
+    total = estimate_total(measurements)
+    precision = math.fsum(1 / (target.values.size * _variance(target)) for target in targets)
+    off = noise_quantile(np.array([precision**-0.5]), (1 - confidence) * _FOR_THE_TOTAL)
+    tables = count_in_buckets(synthetic, [(bound.clique, bound.coarsening) for bound in bounds if bound.known], threads)
+    return [_bound_table(bound, next(tables), total, off) if bound.known else bound for bound in bounds]
+
+
+def noise_quantile(sigmas: Floats, risk: float) -> float:
+    """Return what the L1 norm of rounded Gaussian noise exceeds with probability `risk` at most.
+
+    By Cornish and Fisher's expansion: in units of sigma a half-normal has mean sqrt(2/pi), variance 1 - 2/pi and third
+    cumulant sqrt(2/pi) (4/pi - 1). Half a record is added for rounding.
+
+    Examples
+    --------
+    >>> round(noise_quantile(np.array([10.0]), 0.05) / 10, 1)
+    2.0
+    >>> round(noise_quantile(np.full(10_000, 10.0), 0.05) / 100_000, 2)
+    0.81
+    """
+    mean = math.sqrt(2 / math.pi)
+    variance = (1 - 2 / math.pi) * float((sigmas**2).sum())
+    third = mean * (4 / math.pi - 1) * float((sigmas**3).sum())
+    z = NormalDist().inv_cdf(1 - risk)
+    return mean * float(sigmas.sum()) + math.sqrt(variance) * z + third / variance * (z * z - 1) / 6 + 0.5
+
+
+def _variance(target: Target) -> float:
+    return target.sigma**2 + _ROUNDING
+
+
+def _bound_estimate(clique: Clique, targets: Sequence[Target], confidence: float, risk: float) -> ErrorBound:
+    if not targets:
+        return ErrorBound(clique=clique, confidence=confidence)
+    margins = [_Margin.of(clique, target) for target in targets]
+    finest = max(margins, key=lambda margin: (margin.values.size, -margin.variance))
+    heard = [seen for margin in margins if (seen := margin.in_buckets_of(finest)) is not None]
+    precision = np.sum([1 / variances for _, variances in heard], axis=0)
+    estimate = np.sum([values / variances for values, variances in heard], axis=0) / precision
+    sigma = precision**-0.5
+    return ErrorBound(
+        clique=clique,
+        confidence=confidence,
+        supports=len(heard),
+        estimate=estimate,
+        sigma=sigma,
+        coarsening={name: codes for name, codes in zip(clique, finest.maps, strict=True) if codes is not None},
+        estimate_error=noise_quantile(sigma, risk),
+    )
+
+
+def _bound_known(bound: ErrorBound, known: Distance, risk: float) -> ErrorBound:
+    """Add what is known without support ([A] Theorem 4)."""
+    return replace(bound, estimate=known.expected, coarsening=known.coarsening, estimate_error=known.limit(risk))
+
+
+def _bound_table(bound: ErrorBound, table: npt.NDArray[np.int64], total: int, off: float) -> ErrorBound:
+    """Add what can be told of a synthetic table; `off` is how far the estimated total may be from the true one."""
+    if bound.estimate is None:
+        return bound
+    made = table * (total / max(int(table.sum()), 1))
+    # A cell that is estimated below 0 has used up that much of the noise; see the header.
+    apart = np.where(bound.estimate < 0, made + bound.estimate, np.abs(bound.estimate - made))
+    error = max(bound.estimate_error + float(apart.sum()), 0.0)
+    distance = min((error + off) / (2 * total), 1.0) if total else 1.0
+    return replace(bound, table_error=error, distance=distance)
+
+
+@dataclass(frozen=True, eq=False)
+class _Margin:
+    """The sums of one measurement over all but some attributes."""
+
+    values: Floats
+    variance: float
+    maps: tuple[Map | None, ...]
+
+    @classmethod
+    def of(cls, clique: Clique, target: Target) -> _Margin:
+        kept = [target.clique.index(name) for name in clique]
+        summed = tuple(axis for axis in range(len(target.clique)) if axis not in kept)
+        values = np.transpose(target.values.sum(axis=summed), np.argsort(np.argsort(kept)))
+        maps = tuple(target.maps[axis] for axis in kept)
+        variance = _variance(target) * target.values.size / values.size
+        # Buckets that no code is in hold noise alone.
+        filled = tuple(slice(None if codes is None else int(codes.max()) + 1) for codes in maps)
+        return cls(values[filled], variance, maps)
+
+    def in_buckets_of(self, other: _Margin) -> tuple[Floats, Floats] | None:
+        """Return values and variances in the buckets of another margin; None where they are not unions of these."""
+        values, cells = self.values, np.ones(self.values.shape)
+        for axis, (mine, wanted) in enumerate(zip(self.maps, other.maps, strict=True)):
+            if wanted is None and mine is None:
+                continue
+            if wanted is None:
+                return None
+            own = np.arange(wanted.size) if mine is None else mine
+            into = np.zeros(values.shape[axis], dtype=np.int64)
+            into[own] = wanted
+            if (into[own] != wanted).any():
+                return None
+            size = other.values.shape[axis]
+            values, cells = _merged(values, into, axis, size), _merged(cells, into, axis, size)
+        return values, self.variance * cells
+
+
+def _merged(values: Floats, into: npt.NDArray[np.int64], axis: int, size: int) -> Floats:
+    """Add cells up along an axis."""
+    merged = np.zeros((size, *np.delete(values.shape, axis)))
+    np.add.at(merged, into, np.moveaxis(values, axis, 0))
+    return np.moveaxis(merged, 0, axis)
+
+
+def count_in_buckets(
+    records: Records, seen: Sequence[tuple[Clique, Mapping[str, Map]]], threads: int | None = None
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Count cliques, each with attributes in buckets: many at once, but never too many cells.
+
+    Examples
+    --------
+    >>> records = Records({"age": [2, 0, 2], "sex": [1, 0, 0]}, {"age": 3, "sex": 2})
+    >>> list(count_in_buckets(records, [(("age",), {"age": np.array([0, 0, 1], np.uint32)})]))
+    [array([1, 2])]
+    """
+    batch: list[tuple[Clique, Mapping[str, Map]]] = []
+    cells = 0
+    for i, (clique, coarse) in enumerate(seen):
+        batch.append((clique, coarse))
+        cells += math.prod(int(coarse[name].max()) + 1 if name in coarse else records.domain[name] for name in clique)
+        if cells >= _CELLS_AT_ONCE or i + 1 == len(seen):
+            yield from count(*in_buckets(records, *zip(*batch, strict=True)), threads)
+            batch, cells = [], 0

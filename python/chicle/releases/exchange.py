@@ -1,0 +1,236 @@
+"""Measurements as tables that anyone can read, and tables of noisy counts from anywhere as measurements.
+
+One tidy table holds any number of marginals: a row is a cell, with its clique, the values it stands for in words and as
+codes, its noisy count and the standard deviation of the noise. Nested lists rather than a column for each attribute:
+cliques differ in size, and Arrow and Parquet hold lists well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from chicle.columns.base import refuse
+from chicle.domain import Clique, Domain
+from chicle.errors import DomainError
+from chicle.measurements.measurement import Measurement, check_coarsening
+from chicle.schema import Schema
+from chicle.schema.labels import attribute_labels, bucket_labels, value_labels
+from chicle.sources.frames import arrow_columns
+
+__all__ = ["as_measurements", "tidy_table"]
+
+_TIDY = pa.schema(
+    [
+        ("marginal", pa.int32()),
+        ("clique", pa.list_(pa.string())),
+        ("cell", pa.list_(pa.string())),
+        ("codes", pa.list_(pa.list_(pa.uint32()))),
+        ("value", pa.float64()),
+        ("sigma", pa.float64()),
+    ]
+)
+
+
+def tidy_table(measurements: Sequence[Measurement], fine: Sequence[Measurement], schema: Schema) -> pa.Table:
+    """Return measurements as one table, a row for each cell; see `Release.marginals`."""
+    model = schema.model
+    joint = {name: attribute_labels(schema, name) for name in model.domain}
+    single = {one.clique[0]: value_labels(schema, one.clique[0]) for one in fine}
+    told = [*((one, joint) for one in measurements), *((one, single) for one in fine)]
+    parts = [_tidy(i, one, labels, model.ordinal) for i, (one, labels) in enumerate(told)]
+    return pa.concat_tables([_TIDY.empty_table(), *parts])
+
+
+def as_measurements(marginals: Any, schema: Schema) -> tuple[list[Measurement], list[Measurement]]:  # noqa: ANN401
+    """Return the measurements that `Release.from_marginals` was given, and the fine 1-ways of coarse columns."""
+    if not isinstance(marginals, Sequence):
+        read = _from_tidy(arrow_columns(marginals), schema)
+    else:
+        read = [
+            _checked(one, _seen(schema, one.clique, np.size(one.values)))
+            if isinstance(one, Measurement)
+            else _from_table(one, schema)
+            for one in marginals
+        ]
+    fine = {one.clique: one for one in read if _is_fine(schema, one.clique, one.values.size)}
+    joint = [one for one in read if not _is_fine(schema, one.clique, one.values.size)]
+    return joint, [fine[(name,)] for name in schema.coarse if (name,) in fine]
+
+
+def _is_fine(schema: Schema, clique: Clique, cells: int) -> bool:
+    """Whether a table is a fine 1-way of a coarse column."""
+    if len(clique) != 1 or clique[0] not in schema.coarse:
+        return False
+    return cells == schema.domain[clique[0]] != schema.model.domain.get(clique[0])
+
+
+def _seen(schema: Schema, clique: Clique, cells: int) -> Domain:
+    """Return the domain that a table is over."""
+    return schema.domain if _is_fine(schema, tuple(clique), cells) else schema.model.domain
+
+
+def _tidy(number: int, measurement: Measurement, labels: Mapping[str, list[str]], ordinal: Collection[str]) -> pa.Table:
+    clique, values = measurement.clique, measurement.values
+    words: list[str] = []
+    sets: list[list[int]] = []
+    first = []
+    for name in clique:
+        first.append(len(words))
+        if name in measurement.coarsening:
+            buckets = np.asarray(measurement.coarsening[name])
+            words += bucket_labels(labels[name], buckets, ordered=name in ordinal)
+            sets += [np.flatnonzero(buckets == bucket).tolist() for bucket in range(int(buckets.max()) + 1)]
+        else:
+            words += labels[name]
+            sets += [[code] for code in range(len(labels[name]))]
+    rows, axes = values.size, values.ndim
+    place = np.stack(np.unravel_index(np.arange(rows), values.shape), axis=1) if axes else np.empty((rows, 0), int)
+    chosen = pa.array((place + np.array(first, dtype=np.int64)).reshape(-1))
+    ends = pa.array(np.arange(rows + 1, dtype=np.int32) * axes)
+    held = {
+        "marginal": pa.array(np.full(rows, number, dtype=np.int32)),
+        "clique": pa.ListArray.from_arrays(ends, pa.array(clique, pa.string()).take(np.tile(np.arange(axes), rows))),
+        "cell": pa.ListArray.from_arrays(ends, pa.array(words, pa.string()).take(chosen)),
+        "codes": pa.ListArray.from_arrays(ends, pa.array(sets, pa.list_(pa.uint32())).take(chosen)),
+        "value": pa.array(values.reshape(-1).astype(np.float64)),
+        "sigma": pa.array(np.full(rows, measurement.sigma)),
+    }
+    return pa.table(held, _TIDY)
+
+
+def _from_tidy(table: dict[str, pa.ChunkedArray], schema: Schema) -> list[Measurement]:
+    """Return the measurements of a table such as `tidy_table` gives, its rows in any order."""
+    needed = ("marginal", "clique", "codes", "value", "sigma")
+    for name in needed:
+        if name not in table:
+            raise DomainError(f"a table of marginals has a column {name!r}; Release.marginals() shows its form")
+    whole = pa.table({name: table[name] for name in needed})
+    whole = whole.take(pc.sort_indices(whole.column("marginal")))
+    numbers = whole.column("marginal").to_numpy()
+    begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)) if len(numbers) else np.empty(0, int)
+    return [
+        _from_cells(whole.slice(begin, end - begin), schema)
+        for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(numbers)], strict=True)
+    ]
+
+
+def _from_cells(part: pa.Table, schema: Schema) -> Measurement:
+    part = part.combine_chunks()
+    names, codes = (part.column(name).chunk(0) for name in ("clique", "codes"))
+    domain = _seen(schema, tuple(names[0].as_py()), len(part))
+    clique = domain.check(names[0].as_py())
+    axes = len(clique)
+    if (
+        names.flatten().to_pylist() != list(clique) * len(part)
+        or (pc.list_value_length(codes).to_numpy() != axes).any()
+    ):
+        raise DomainError(f"the cells of the marginal of {clique!r} do not all have its attributes, in that order")
+    coarsening: dict[str, npt.NDArray[np.int64]] = {}
+    places = []
+    for axis, name in enumerate(clique):
+        sets = codes.flatten().take(pa.array(np.arange(len(part)) * axes + axis))
+        buckets, place = _buckets(sets, domain[name])
+        if buckets is None:
+            raise DomainError(f"the cells of {clique!r} must tell each of the {domain[name]} codes of {name!r} once")
+        size = int(buckets.max()) + 1
+        if size == domain[name]:
+            places.append((np.argsort(buckets)[place], size))
+        else:
+            coarsening[name] = buckets
+            places.append((place, size))
+    return _filled(clique, places, {name: part.column(name) for name in ("value", "sigma")}, coarsening, domain)
+
+
+def _buckets(sets: pa.ListArray, size: int) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]:
+    """Return the bucket of each code, numbered as they are met, and that of each row; None if they do not add up."""
+    if sets.null_count or (pc.list_value_length(sets).to_numpy() == 0).any():
+        return None, np.empty(0, dtype=np.int64)
+    firsts = pc.list_element(sets, 0).to_numpy()
+    _, met, row = np.unique(firsts, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(met))
+    held = sets.take(pa.array(met))
+    flat = held.flatten().to_numpy()
+    if not sets.equals(held.take(pa.array(row))) or not np.array_equal(np.sort(flat), np.arange(size)):
+        return None, np.empty(0, dtype=np.int64)
+    buckets = np.empty(size, dtype=np.int64)
+    buckets[flat] = np.repeat(order, pc.list_value_length(held).to_numpy())
+    return buckets, order[row]
+
+
+def _from_table(source: Any, schema: Schema) -> Measurement:  # noqa: ANN401 - any data frame
+    """Return the measurement of a table with a column for each attribute, and the columns `value` and `sigma`."""
+    table = arrow_columns(source)
+    named = [name for name in table if name not in ("value", "sigma")]
+    if len(named) + 2 != len(table):
+        raise DomainError("a table of noisy counts has the columns 'value' and 'sigma', and one for each attribute")
+    domain = _seen(schema, tuple(named), len(table["value"]))
+    clique = domain.check(named)
+    places = []
+    for name in clique:
+        if name not in schema.columns:
+            raise DomainError(f"{name!r} is several columns combined; give its counts as Release.marginals() does")
+        codes = schema.columns[name].encode(table[name], refuse(name)).astype(np.int64)
+        if domain[name] != schema.domain[name]:
+            codes = schema.recoding.groups[name][codes]
+        places.append((codes, domain[name]))
+    return _filled(clique, places, table, {}, domain)
+
+
+def _filled(
+    clique: Clique,
+    places: Sequence[tuple[npt.NDArray[np.int64], int]],
+    told: Mapping[str, pa.ChunkedArray],
+    coarsening: dict[str, npt.NDArray[np.int64]],
+    domain: Domain,
+) -> Measurement:
+    """Return the table of cells that are each told once: the place of each on every axis, and its value and sigma."""
+    shape = tuple(size for _, size in places)
+    values, sigmas = (_numbers(clique, told[name]) for name in ("value", "sigma"))
+    if len(values) != np.prod(shape, dtype=object):
+        raise DomainError(
+            f"the marginal of {clique!r} must have each of its {np.prod(shape, dtype=object)} cells once, "
+            "those without records too"
+        )
+    at = np.ravel_multi_index(tuple(codes for codes, _ in places), shape) if shape else np.zeros(1, dtype=np.int64)
+    if len(np.unique(at)) < len(at):
+        raise DomainError(f"the marginal of {clique!r} has a cell twice; give each once")
+    if sigmas.min() != sigmas.max():
+        raise DomainError(f"the marginal of {clique!r} has several sigmas; a marginal has one")
+    table = np.empty(len(values))
+    table[at] = values
+    return _checked(Measurement(clique, table.reshape(shape), float(sigmas[0]), coarsening=coarsening), domain)
+
+
+def _checked(measurement: Measurement, domain: Domain) -> Measurement:
+    """Return a measurement with plain numbers, once it fits the domain."""
+    clique = domain.check(measurement.clique)
+    coarsening = check_coarsening(clique, measurement.coarsening, domain)
+    shape = tuple(int(coarsening[name].max()) + 1 if name in coarsening else domain[name] for name in clique)
+    given: npt.NDArray[Any] = np.asarray(measurement.values)
+    values: npt.NDArray[Any] = given.astype(np.int64 if given.dtype.kind in "iu" else np.float64)
+    if clique != measurement.clique or values.shape != shape or not np.isfinite(values).all():
+        raise DomainError(
+            f"the marginal of {measurement.clique!r} must have its attributes in the order of the schema, a cell for "
+            f"each of their values, and finite counts"
+        )
+    sigma = float(measurement.sigma)
+    if not (isfinite(sigma) and sigma > 0):
+        raise DomainError(f"the sigma of {clique!r} must be finite and above 0; it tells how much to trust its counts")
+    return Measurement(clique, values, sigma, measurement.private, coarsening)
+
+
+def _numbers(clique: Clique, told: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    if told.null_count or not len(told):
+        raise DomainError(f"the marginal of {clique!r} has cells without a value or a sigma; each cell has both")
+    try:
+        numbers: npt.NDArray[np.float64] = told.cast(pa.float64()).to_numpy()
+    except pa.ArrowException:
+        raise DomainError(f"the values and sigmas of {clique!r} must be numbers") from None
+    return numbers

@@ -1,5 +1,0 @@
-"""What is known of a synthetic table, as one page: for the steward who must decide, and for the reviewer who signs."""
-
-from chicle.report.run import report
-
-__all__ = ["report"]

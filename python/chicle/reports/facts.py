@@ -1,0 +1,105 @@
+"""All that a report is drawn from, gathered once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle.counting.counter import count
+from chicle.counting.records import Records
+from chicle.domain import Clique, Domain
+from chicle.evaluation.result import Evaluation
+from chicle.releases.bounds import ErrorBound
+from chicle.releases.release import Release
+from chicle.reports.axes import Labels
+from chicle.schema import Schema
+
+__all__ = ["Facts"]
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What is known of a synthetic table.
+
+    Attributes
+    ----------
+    schema
+        What its columns are.
+    synthetic, drawn
+        The table, and whether it was drawn from the release here.
+    release
+        What it was made from, where that is known.
+    bounds
+        What the release tells of errors, of every attribute and every pair.
+    evaluation, real
+        How it compares with the real table, and that table: NOT PRIVATE.
+    title, remarks
+        What the user says of it.
+    """
+
+    schema: Schema
+    synthetic: Records
+    drawn: bool
+    release: Release | None
+    bounds: Mapping[Clique, ErrorBound]
+    evaluation: Evaluation | None
+    real: Records | None
+    confidence: float
+    title: str
+    remarks: Sequence[str]
+    threads: int | None
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes."""
+        return self.schema.domain
+
+    @property
+    def sure(self) -> str:
+        """The confidence of bounds, in words."""
+        return f"{100 * self.confidence:.6g} %"
+
+    @property
+    def private(self) -> bool:
+        """Whether the page may be published: nothing on it was told by the real table, but through noise."""
+        compared = self.evaluation is not None or self.real is not None
+        return not compared and self.release is not None and self.release.ledger.private
+
+    @cached_property
+    def labels(self) -> Labels:
+        """What codes stand for."""
+        return Labels(self.schema)
+
+    @cached_property
+    def synthetic_counts(self) -> dict[str, Counts]:
+        """How often each value occurs in the synthetic table."""
+        return self._counted(self.synthetic)
+
+    @cached_property
+    def real_counts(self) -> dict[str, Counts] | None:
+        """How often each value occurs in the real table."""
+        return None if self.real is None else self._counted(self.real)
+
+    def weights(self, name: str) -> npt.NDArray[np.float64]:
+        """Return how often each value occurs, by the best that is known."""
+        if self.real_counts is not None:
+            return self.real_counts[name].astype(np.float64)
+        bound = self.bounds.get((name,))
+        if bound is not None and bound.estimate is not None and not bound.coarsening:
+            return bound.estimate
+        return self.synthetic_counts[name].astype(np.float64)
+
+    @cached_property
+    def recoded(self) -> Records:
+        """The synthetic table as mechanisms see it: coarse groups, and columns combined."""
+        return self.schema.joint.recode(self.synthetic)
+
+    def _counted(self, records: Records) -> dict[str, Counts]:
+        tables = count(records, [(name,) for name in self.domain], self.threads)
+        return dict(zip(self.domain, tables, strict=True))

@@ -1,0 +1,190 @@
+"""The first screen: may this be published, how private is it, how good is it, and where is it worst."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from chicle._text import percent
+from chicle.evaluation.result import Evaluation, Score
+from chicle.privacy.budget import Budget
+from chicle.privacy.stated import StatedLedger
+from chicle.reports import charts
+from chicle.reports.facts import Facts
+from chicle.reports.html import Markup, Piece, cut, tag
+from chicle.reports.privacy import but_for
+
+__all__ = ["headline", "verdict"]
+
+_WORDS = (
+    (0.9, "Very good", "nearly all of what can be had"),
+    (0.7, "Good", "most of what can be had"),
+    (0.4, "Fair", "about half of what can be had"),
+    (0.1, "Weak", "little of what can be had"),
+    (-math.inf, "Poor", "no better than attributes drawn independently of each other"),
+)
+
+
+def headline(facts: Facts) -> Markup:
+    """Return the banner, the cards and, if the real table was seen, the errors between their baselines."""
+    return tag("header", _banner(facts), tag("h1", tag("bdi", cut(facts.title, 200))), _cards(facts), _scales(facts))
+
+
+def verdict(evaluation: Evaluation) -> tuple[str, str]:
+    """Return a word and a sentence: how far the table came from Independent to the floor, by the distance of its pairs.
+
+    The share of that way is (Independent - this table) / (Independent - floor): 90 % and more is very good, 70 % good,
+    40 % fair, 10 % weak, less poor. Where attributes hardly depend on each other there is no such way, and the table is
+    compared with the floor alone.
+    """
+    size = min(2, len(evaluation.domain))
+    score = evaluation[f"tvd_{size}"]
+    what = "pairs of attributes are" if size == 2 else "the attribute is"
+    if score.value is None or score.floor is None:
+        return "Not known", "the distance to the real table could not be computed"
+    off = f"{what} off by {score.value:.4f} on average (total variation distance, 0 to 1)"
+    independent = score.independent
+    if size == 1 or independent is None or independent <= 2 * score.floor:
+        near = score.value <= 2 * max(score.floor, 1e-4)
+        word = "Very good" if near else "Fair" if score.value <= 5 * max(score.floor, 1e-4) else "Weak"
+        return word, f"{off}; sampling alone gives {score.floor:.4f}"
+    way = (independent - score.value) / (independent - score.floor)
+    word, meaning = next((word, meaning) for least, word, meaning in _WORDS if way >= least)
+    share = f"{percent(max(min(way, 1), 0), 0)} of the way from Independent ({independent:.4f}) to the floor"
+    return word, f"{off}, {share} ({score.floor:.4f}): {meaning}"
+
+
+def _banner(facts: Facts) -> Markup:
+    release = facts.release
+    if facts.evaluation is not None or facts.real is not None:
+        said = "NOT PRIVATE: this page compares with the real table, exactly. Do not publish it."
+        return tag("p", said, class_="banner bad", role="alert")
+    if release is not None and not release.ledger.private:
+        said = "NOT PRIVATE: the release was made with test noise, which protects nobody. Do not publish it."
+        return tag("p", said, class_="banner bad", role="alert")
+    if release is not None and isinstance(release.ledger, StatedLedger):
+        said = "As safe as the marginals it was computed from: chicle did not make them and only passes their claim on."
+        return tag("p", said, class_="banner good")
+    said = "Safe to publish: all of this was computed from the released noisy counts; the real table was not looked at."
+    if not facts.drawn:
+        said = (
+            "Safe to publish if the synthetic table is: all of this was computed from it and from the released noisy "
+            "counts; the real table was not looked at."
+        )
+    return tag("p", said, class_="banner good")
+
+
+def _cards(facts: Facts) -> Markup:
+    cards: list[Piece] = [_privacy_card(facts)]
+    if facts.evaluation is not None:
+        word, why = verdict(facts.evaluation)
+        cards += [_card("Verdict", word, why, "wide"), _worst_card(facts, facts.evaluation)]
+    else:
+        cards += [_bounds_card(facts), _worst_bound_card(facts)]
+    rows = f"{len(facts.synthetic):,} rows"
+    real = "" if facts.evaluation is None else f", compared with {facts.evaluation.rows:,} real ones"
+    count = len(facts.domain)
+    cards.append(_card("Synthetic table", rows, f"{count} attribute{'s' if count > 1 else ''}{real}"))
+    return tag("div", cards, class_="cards")
+
+
+def _card(head: str, large: Piece, small: str, kind: str = "") -> Markup:
+    said = f"{small[:1].upper()}{small[1:]}."
+    return tag("section", tag("h2", head), tag("b", large), tag("p", said), class_=f"card {kind}".strip())
+
+
+def _privacy_card(facts: Facts) -> Markup:
+    if facts.release is None:
+        return _card("Privacy", "not known", "no release was given: nothing is known of how this table was made")
+    ledger = facts.release.ledger
+    if isinstance(ledger, StatedLedger):
+        return _card("Privacy", "stated elsewhere", cut(ledger.claim, 300))
+    k = facts.schema.max_records_per_person
+    who = f"one person of at most {k} row{'s' if k > 1 else ''}, added or removed"
+    spent = f"{percent(ledger.spent / ledger.budget.rho)} of the budget spent"
+    return _card("Privacy", _promise(ledger.budget), f"{spent}; protects {who}")
+
+
+def _promise(budget: Budget) -> Piece:
+    if budget.epsilon is not None:
+        return [f"ε = {budget.epsilon:g}", tag("small", f" at δ = {budget.delta:g}")]
+    said = f"μ = {budget.mu:g}" if budget.mu is not None else f"ρ = {budget.rho:g}"
+    return [said, tag("small", but_for(budget))] if but_for(budget) else said
+
+
+def _worst_card(facts: Facts, evaluation: Evaluation) -> Markup:
+    size = min(2, len(facts.domain))
+    errors = evaluation.errors[size]
+    place = errors.worst(1)[0]
+    baselines = f"floor {errors.floor[place]:.4f}, Independent {errors.independent[place]:.4f}"
+    said = f"distance {errors.tvd[place]:.4f}; {baselines}"
+    return _card("Worst pair" if size == 2 else "Worst attribute", _names(errors.cliques[place]), said)
+
+
+def _bounds_card(facts: Facts) -> Markup:
+    sure = f"{facts.sure} sure"
+    singles = [bound.distance for clique, bound in facts.bounds.items() if len(clique) == 1 and bound.supported]
+    pairs = [bound for clique, bound in facts.bounds.items() if len(clique) == 2]
+    known = [bound.distance for bound in pairs if bound.supported]
+    chosen = [bound.distance for bound in pairs if bound.known and not bound.supported]
+    if not singles:
+        return _card("What is certain", "nothing by itself", "all columns were combined with others", "wide")
+    said = f"of the truth, half of them within {np.median(singles):.4f} (total variation distance, 0 to 1; each {sure})"
+    if known:
+        said += (
+            f". {len(known):,} of {len(pairs):,} pairs were measured: half of them within {np.median(known):.4f}, "
+            f"all within {max(known):.4f}"
+        )
+    elif pairs:
+        said += ". No pair was measured"
+    if chosen:
+        said += f". How tables were chosen tells of {len(chosen):,} others: half of them within {np.median(chosen):.4f}"
+    return _card("What is certain", f"attributes within {max(singles):.4f}", said, "wide")
+
+
+def _worst_bound_card(facts: Facts) -> Markup | None:
+    known = {clique: bound for clique, bound in facts.bounds.items() if bound.supported}
+    if not known:
+        return None
+    size = max(len(clique) for clique in known)
+    worst = max((clique for clique in known if len(clique) == size), key=lambda clique: known[clique].distance)
+    head = "Least certain pair" if size == 2 else "Least certain attribute"
+    buckets = ", in buckets" if known[worst].coarsening else ""
+    distance = known[worst].distance
+    said = f"within {distance:.4f} of the truth{buckets}" if distance < 1 else "its noise hides it: nothing is certain"
+    return _card(head, _names(worst), said)
+
+
+def _names(clique: tuple[str, ...]) -> Markup:
+    return tag("span", [[" × " if i else None, tag("bdi", cut(name, 40))] for i, name in enumerate(clique)])
+
+
+def _scales(facts: Facts) -> Markup | None:
+    evaluation = facts.evaluation
+    if evaluation is None:
+        return None
+    rows = [_scale(evaluation[f"tvd_{size}"], size) for size in evaluation.errors]
+    same = facts.release is not None and not isinstance(facts.release.ledger, StatedLedger)
+    budget = "at the same budget" if same else evaluation.budget
+    legend = [
+        tag("span", "this table", class_="key made"),
+        tag("span", "floor: the real table resampled, sampling error alone", class_="key floor"),
+        tag("span", f"Independent: no relation between attributes, {budget}", class_="key independent"),
+    ]
+    head = tag("h2", "Mean distance to the real table (0 is equal, 1 has nothing in common)")
+    return tag("section", head, tag("table", rows, class_="scales"), tag("p", legend, class_="legend"))
+
+
+def _scale(score: Score, size: int) -> Markup:
+    if score.value is None:
+        return tag("tr", tag("th", f"{size}-way"), tag("td", "not computed"))
+    words = [f"this table {score.shown(score.value)}", f"floor {score.shown(score.floor)}"]
+    words.append(f"Independent {score.shown(score.independent)}")
+    said = tag("td", tag("b", score.shown(score.value)), f" floor {score.shown(score.floor)}", tag("br"), words[-1])
+    return tag(
+        "tr",
+        tag("th", f"{size}-way"),
+        tag("td", charts.scale(score.value, score.floor, score.independent, words)),
+        said,
+    )
