@@ -11,7 +11,8 @@ from side_by_side import Goal, Row, Table, show
 from tables import data_folder, load
 
 import chicle
-from chicle import Clique, Descent, Measurement, Records
+from chicle import Clique, Measurement, Records
+from chicle.models.descent import Descent
 
 RECORDS = 662_000
 PAIRS = 500

@@ -12,7 +12,8 @@ import numpy as np
 from side_by_side import Row, Table, show
 
 import chicle
-from chicle import Gum, Measurement
+from chicle import Measurement
+from chicle.models.gum import Gum
 
 
 def main(records: int = 662_000, marginals: int = 500, passes: int = 20) -> None:

@@ -7,11 +7,12 @@ use std::hint::black_box;
 use std::num::NonZero;
 use std::time::Duration;
 
-use chicle_core::census::{self, Census};
+use chicle_census::{self as census, Census};
 use chicle_core::count::stream::Counter;
 use chicle_core::count::{self, MEMORY_LIMIT, naive};
 use chicle_core::noise::{self, DiscreteLaplace, Entropy, RoundedGaussian, Sampler};
 use chicle_core::parallel::{self, Cancel};
+use chicle_core::query::{Axis, Query};
 use chicle_core::table::{Codes, Table};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
@@ -77,21 +78,34 @@ impl Records {
     }
 }
 
-fn all_pairs(attributes: usize) -> Vec<Vec<usize>> {
-    (0..attributes).flat_map(|a| (a + 1..attributes).map(move |b| vec![a, b])).collect()
+/// All pairs of the first attributes, as the axes tell.
+fn all_pairs(axes: &[Axis], cardinalities: &[u32]) -> Vec<Query> {
+    let pairs = (0..axes.len()).flat_map(|a| (a + 1..axes.len()).map(move |b| [a, b]));
+    let query = |pair: [usize; 2]| pair.map(|a| axes[a].clone()).to_vec();
+    pairs.map(|pair| Query::new(query(pair), cardinalities).expect("axes of the domain")).collect()
+}
+
+fn plain(cardinalities: &[u32]) -> Vec<Axis> {
+    cardinalities.iter().enumerate().map(|(a, &c)| Axis::plain(a, c)).collect()
+}
+
+/// Every attribute in ten buckets, or in as many as it has codes.
+fn in_ten(cardinalities: &[u32]) -> Vec<Axis> {
+    let axis = |(a, &c): (usize, &u32)| Axis::in_buckets(a, (0..c).map(|code| code % 10).collect(), None);
+    cardinalities.iter().enumerate().map(axis).collect()
 }
 
 fn with_threads<T: Send>(threads: NonZero<usize>, job: impl FnOnce() -> T + Send) -> T {
     parallel::pool(threads).expect("a few threads").install(job)
 }
 
-fn count(table: &Table<'_>, cliques: &[Vec<usize>]) -> Vec<Vec<i64>> {
-    count::count(table, cliques, MEMORY_LIMIT, &Cancel::default()).expect("tables within the limit")
+fn count(table: &Table<'_>, queries: &[Query]) -> Vec<Vec<i64>> {
+    count::count(table, queries, MEMORY_LIMIT, &Cancel::default()).expect("tables within the limit")
 }
 
-fn stream(table: &Table<'_>, cliques: &[Vec<usize>], batch: usize) -> Vec<Vec<i64>> {
+fn stream(table: &Table<'_>, queries: &[Query], batch: usize) -> Vec<Vec<i64>> {
     let cancel = Cancel::default();
-    let mut counter = Counter::new(table.cardinalities(), cliques, MEMORY_LIMIT).expect("tables within the limit");
+    let mut counter = Counter::new(table.cardinalities(), queries, MEMORY_LIMIT).expect("tables within the limit");
     for start in (0..table.records()).step_by(batch) {
         let rows = start..table.records().min(start + batch);
         counter.update(&table.slice(rows), &cancel).expect("nobody cancels");
@@ -99,9 +113,9 @@ fn stream(table: &Table<'_>, cliques: &[Vec<usize>], batch: usize) -> Vec<Vec<i6
     counter.result(&cancel).expect("nobody cancels")
 }
 
-fn assert_exact(counts: &[Vec<i64>], table: &Table<'_>, cliques: &[Vec<usize>]) {
-    for (clique, counts) in cliques.iter().zip(counts) {
-        assert!(*counts == naive::count(table, clique), "the counts of {clique:?} are wrong");
+fn assert_exact(counts: &[Vec<i64>], table: &Table<'_>, queries: &[Query]) {
+    for (query, counts) in queries.iter().zip(counts) {
+        assert!(*counts == naive::count(table, query), "the counts of {query:?} are wrong");
     }
 }
 
@@ -115,12 +129,13 @@ fn group<'a>(criterion: &'a mut Criterion, name: &str, elements: usize) -> Bench
 
 fn one_clique<const WAY: usize>(criterion: &mut Criterion, name: &str, shapes: &[[u32; WAY]]) {
     let mut group = group(criterion, name, RECORDS);
-    let clique = [(0..WAY).collect::<Vec<_>>()];
+    let clique: Vec<usize> = (0..WAY).collect();
     for shape in shapes {
+        let query = [Query::marginal(&clique, shape).expect("a clique of the domain")];
         let records = Records::skewed(shape, RECORDS);
         let table = records.table();
-        let job = || with_threads(ONE_THREAD, || count(&table, &clique));
-        assert_exact(&job(), &table, &clique);
+        let job = || with_threads(ONE_THREAD, || count(&table, &query));
+        assert_exact(&job(), &table, &query);
         let cells: u32 = shape.iter().product();
         group.bench_function(BenchmarkId::new("cells", cells), |bencher| bencher.iter(job));
     }
@@ -136,12 +151,17 @@ fn triple(criterion: &mut Criterion) {
 
 fn pairs_of_the_census(criterion: &mut Criterion) {
     let people = Records::census(CENSUS_RECORDS, CENSUS_ATTRIBUTES);
-    let (table, cliques) = (people.table(), all_pairs(CENSUS_ATTRIBUTES));
-    let mut group = group(criterion, "count/all_pairs", CENSUS_RECORDS * cliques.len());
+    let (table, sizes) = (people.table(), &people.cardinalities);
+    pairs(criterion, "count/all_pairs", &table, &all_pairs(&plain(sizes), sizes));
+    pairs(criterion, "count/all_pairs_in_buckets", &table, &all_pairs(&in_ten(sizes), sizes));
+}
+
+fn pairs(criterion: &mut Criterion, name: &str, table: &Table<'_>, queries: &[Query]) {
+    let mut group = group(criterion, name, CENSUS_RECORDS * queries.len());
     group.sample_size(10);
     for threads in [ONE_THREAD, parallel::available()] {
-        let job = || with_threads(threads, || count(&table, &cliques));
-        assert_exact(&job(), &table, &cliques);
+        let job = || with_threads(threads, || count(table, queries));
+        assert_exact(&job(), table, queries);
         group.bench_function(BenchmarkId::new("threads", threads), |bencher| bencher.iter(job));
         if parallel::available() == ONE_THREAD {
             break;
@@ -151,11 +171,12 @@ fn pairs_of_the_census(criterion: &mut Criterion) {
 
 fn batches(criterion: &mut Criterion) {
     let people = Records::census(CENSUS_RECORDS, STREAM_ATTRIBUTES);
-    let (table, cliques) = (people.table(), all_pairs(STREAM_ATTRIBUTES));
-    let mut group = group(criterion, "count/stream", CENSUS_RECORDS * cliques.len());
+    let (table, sizes) = (people.table(), &people.cardinalities);
+    let queries = all_pairs(&plain(sizes), sizes);
+    let mut group = group(criterion, "count/stream", CENSUS_RECORDS * queries.len());
     for batch in BATCHES {
-        let job = || with_threads(ONE_THREAD, || stream(&table, &cliques, batch));
-        assert_exact(&job(), &table, &cliques);
+        let job = || with_threads(ONE_THREAD, || stream(&table, &queries, batch));
+        assert_exact(&job(), &table, &queries);
         group.bench_function(BenchmarkId::new("batch", batch), |bencher| bencher.iter(job));
     }
 }

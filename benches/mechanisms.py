@@ -2,6 +2,7 @@
 
 python benches/mechanisms.py                  # 662,000 x 97, epsilon 1
 python benches/mechanisms.py FOLDER [seeds]   # a folder as in tables.py: errors, seconds and memory at three epsilons
+python benches/mechanisms.py FOLDER seeds binary [rows]   # its first 16 attributes cut in two at the median
 """
 
 from __future__ import annotations
@@ -13,11 +14,21 @@ from pathlib import Path
 
 import numpy as np
 from side_by_side import Row, Table, show
-from tables import distance, load
+from tables import binary, distance, load
 
 import chicle
 
-MECHANISMS = ("independent", "mst", "privbayes", "privsyn", "privsyn-descent", "privsyn-pgm", "aim", "prism")
+MECHANISMS = (
+    "independent",
+    "mst",
+    "privbayes",
+    "privsyn",
+    "privsyn-descent",
+    "privsyn-pgm",
+    "aim",
+    "aim-published",
+    "prism",
+)
 EPSILONS = (0.2, 1.0, 5.0)
 TRIPLES = 400
 
@@ -49,14 +60,18 @@ def whole_run() -> None:
     show(Table("PrivSyn with descent, 662,000 x 97, epsilon 1", [row]))
 
 
-def accuracy(folder: Path, seeds: int) -> None:
-    real, schema = load(folder)
-    print(f"{folder.name}, {seeds} seeds")
+def accuracy(folder: Path, seeds: int, rows: int | None = None, *, cut: bool = False) -> None:
+    real, schema = load(folder, rows)
+    if cut:
+        real, schema = binary(real)
+    print(f"{folder.name}{', 16 attributes cut in two' if cut else ''}, {len(real):,} rows, {seeds} seeds")
     print(chicle.compare(real, schema, mechanisms=MECHANISMS, epsilons=EPSILONS, seeds=seeds, triples=TRIPLES))
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        accuracy(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 3)
+        more = sys.argv[2:]
+        rows = int(more[2]) if len(more) > 2 else None
+        accuracy(Path(sys.argv[1]), int(more[0]) if more else 3, rows, cut="binary" in more)
     else:
         whole_run()

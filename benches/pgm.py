@@ -14,8 +14,10 @@ from side_by_side import Row, Table, show
 from tables import data_folder, load
 
 import chicle
-from chicle import Clique, Measurement, Pgm, Records
-from chicle.models.start import spanning_forest
+from chicle import Clique, Measurement, Records
+from chicle.models.pgm import Pgm, jt_size
+from chicle.selection.exact_scores import exact_indif
+from chicle.selection.forest import spanning_forest
 
 SIGMA = 40.0
 STEPS = (10, 30, 100, 300)
@@ -24,13 +26,13 @@ COSTLY = 10**8
 
 def graphs(table: Records, sizes: list[float]) -> dict[str, list[Clique]]:
     """Return 1-ways and a tree of the strongest pairs, and with as many further pairs as each size has room for."""
-    scores = chicle.selection.exact_indif(table)
+    scores = exact_indif(table)
     strongest_first = [scores.cliques[i] for i in np.argsort(-scores.values)]
     held: list[Clique] = [*((name,) for name in table.domain), *spanning_forest(strongest_first)]
     found = {"tree": list(held)}
     for size in sorted(sizes):
         for pair in strongest_first:
-            if pair not in held and chicle.jt_size([*held, pair], table.domain) <= size * 1e6:
+            if pair not in held and jt_size([*held, pair], table.domain) <= size * 1e6:
                 held.append(pair)
         found[f"{size:g} MB"] = list(held)
     return found

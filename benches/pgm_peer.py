@@ -23,7 +23,8 @@ from pgm import graphs, noisy
 from side_by_side import Goal, Row, Table, check, show
 from tables import data_folder, load
 
-from chicle import Domain, Measurement, Pgm
+from chicle import Domain, Measurement
+from chicle.models.pgm import Pgm
 
 ITERATIONS, FIRST = 1_000, 50
 MOST_STEPS = 3_000

@@ -23,7 +23,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 import chicle
-from chicle.sources import Source
+from chicle.sources import open_source, read_records
 
 ROWS = 500_000  # of the tables that are encoded
 LEAST_IN_MEMORY = 1 << 20
@@ -38,7 +38,7 @@ def fit(folder: str, times: int, how: str) -> dict[str, float]:
         for path in paths:  # a file may be named once only
             path.hardlink_to(Path(folder, "data.parquet"))
         begun = time.perf_counter()
-        source = Source(paths, schema, in_memory=room)
+        source = open_source(paths, schema, in_memory=room)
         chicle.Prism(epsilon=1, delta=1e-9).fit(source, schema)
         seconds = time.perf_counter() - begun
     return {"seconds": seconds, "peak": peak()}
@@ -85,7 +85,7 @@ def encoding(folder: Path) -> None:
     schema = chicle.Schema({name: {"type": "categorical", "values": listed} for name, listed in labels.items()})
     texts = pa.table({name: pa.array(listed).take(codes[name].combine_chunks()) for name, listed in labels.items()})
     listed = pa.table({name: texts[name].dictionary_encode() for name in texts.column_names})
-    records = coded.encode(codes)
+    records = read_records(codes, coded)
     counting = seconds(lambda: chicle.count(records, chicle.pairs(records.domain)))
     print(f"{len(codes):,} rows x {len(coded.domain)}: all pairs counted in {counting:.2f} s")
     with tempfile.TemporaryDirectory() as made:
@@ -103,7 +103,7 @@ def encoding(folder: Path) -> None:
             "CSV, texts": (f"{made}/texts.csv", schema),
         }
         for name, (given, declared) in tables.items():
-            taken = seconds(lambda given=given, declared=declared: Source(given, declared).records(declared))  # type: ignore[misc]
+            taken = seconds(lambda given=given, declared=declared: read_records(given, declared))  # type: ignore[misc]
             rate = len(codes) / taken / 1e6
             print(f"  {name:<20} {taken:6.2f} s, {taken / counting:5.2f} of counting, {rate:6.2f} million rows/s")
 

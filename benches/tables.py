@@ -42,3 +42,12 @@ def distance(real: Records, made: Records, cliques: Sequence[Clique], at_once: i
         for a, b in zip(chicle.count(real, some), chicle.count(made, some), strict=True):
             total += np.abs(a / len(real) - b / max(len(made), 1)).sum() / 2
     return total / len(cliques)
+
+
+def binary(real: Records, attributes: int = 16) -> tuple[Records, Schema]:
+    """Return the first attributes of several values, each cut in two at its median: a small domain."""
+    several = [name for name in real if real.domain[name] > 1][:attributes]
+    columns = {name: (real[name] > np.median(real[name])).astype(np.uint8) for name in several}
+    held = {name: codes for name, codes in columns.items() if 0 < codes.mean() < 1}
+    domain = dict.fromkeys(held, 2)
+    return Records(held, domain), Schema.from_cardinalities(domain)

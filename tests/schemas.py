@@ -9,8 +9,12 @@ import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from chicle import Schema, SchemaError
+from chicle import Records, Schema, SchemaError
+from chicle.codecs import Codec
 from chicle.columns import Column, column_from_dict
+from chicle.sources import Task, decode_table, open_source, read_records
+from chicle.sources.frames import Form
+from chicle.sources.task import Columns
 
 Drawn = tuple[dict[str, Any], list[Any]]
 
@@ -226,7 +230,7 @@ def joint(draw: st.DrawFn) -> tuple[Schema, dict[str, list[Any]], list[Rule]]:
     except SchemaError as error:
         assume(not any(text in str(error) for text in ("no row satisfies", "no combination is left")))
         raise
-    records = schema.encode(table_of(declared, rows))
+    records = read_records(table_of(declared, rows), schema)
     kept = [
         i
         for i in range(len(records))
@@ -249,3 +253,36 @@ def arrow(told: dict[str, Any], values: list[Any]) -> pa.Array:
 
 def table_of(declared: dict[str, Any], rows: dict[str, list[Any]]) -> pa.Table:
     return pa.table({name: arrow(declared[name], rows[name]) for name in declared})
+
+
+def read(table: Any, schema: Schema) -> tuple[Records, Form]:
+    """Return a table as records, and the form in which such a table is given back."""
+    opened = open_source(table, schema)
+    return opened.records(Codec(schema)), opened.form
+
+
+def table_again(table: Any, schema: Schema) -> Any:
+    """Return a table that was encoded, and decoded to one of the same form."""
+    records, form = read(table, schema)
+    return decode_table(records, Codec(schema), form)
+
+
+class Raw(Task[Columns]):
+    """Keep all columns as they come."""
+
+    def __init__(self) -> None:
+        self.batches: list[Columns] = []
+
+    def prepare(self, batch: Columns) -> Columns:
+        return batch
+
+    def add(self, prepared: Columns) -> None:
+        self.batches.append(prepared)
+
+    def merge(self, other: "Raw") -> None:
+        self.batches += other.batches
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column of all rows."""
+        chunks = [chunk for batch in self.batches for chunk in batch[name].chunks]
+        return pa.chunked_array(chunks, chunks[0].type if chunks else pa.int64())

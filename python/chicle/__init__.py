@@ -1,10 +1,10 @@
 """Differentially private synthetic tables at census scale."""
 
-from chicle import columns, datasets, privacy, selection
+from chicle import columns, datasets, models, privacy, selection, sources
 from chicle._core import __version__
 from chicle.comparison import Comparison, compare
-from chicle.counting.counter import Counter, count
-from chicle.counting.records import Records
+from chicle.counting.counter import Counter
+from chicle.counting.records import Records, count
 from chicle.denoising.consistency import project
 from chicle.discovery import Discovery
 from chicle.domain import Clique, Domain, pairs
@@ -20,17 +20,20 @@ from chicle.errors import (
     SchemaError,
 )
 from chicle.evaluation import Evaluation, evaluate
-from chicle.measurements.measurement import Measurement, measure
-from chicle.measurements.merges import Compression, compress
-from chicle.mechanisms import AIM, MST, MWEM, Gaussian, Independent, Prism, PrismOptions, PrivBayes, PrivSyn
-from chicle.models import Descent, Gum, Pgm, descend, gum, independent, jt_size, mcf, pgm
+from chicle.measurements.desk import Desk
+from chicle.measurements.measurement import Measurement
+from chicle.mechanisms import AIM, MST, MWEM, Gaussian, Independent, Mechanism, Prism, PrismOptions, PrivBayes, PrivSyn
+from chicle.models.base import Model
+from chicle.models.descent import descend
+from chicle.models.gum import gum
 from chicle.privacy import Budget, Ledger
+from chicle.query import Query
 from chicle.releases.bounds import ErrorBound
 from chicle.releases.release import Release, load
 from chicle.reports import report
 from chicle.schema import Schema
-from chicle.schema.draft import draft_schema
-from chicle.synthesize import synthesize
+from chicle.sources.draft import draft_schema
+from chicle.synthesis import synthesize
 from chicle.workload import Workload
 
 __all__ = [
@@ -43,28 +46,28 @@ __all__ = [
     "ChicleError",
     "Clique",
     "Comparison",
-    "Compression",
     "Counter",
-    "Descent",
+    "Desk",
     "Discovery",
     "Domain",
     "DomainError",
     "ErrorBound",
     "Evaluation",
     "Gaussian",
-    "Gum",
     "Independent",
     "InfeasibleError",
     "Ledger",
     "Measurement",
+    "Mechanism",
+    "Model",
     "NotFittedError",
     "ParameterError",
-    "Pgm",
     "Prism",
     "PrismOptions",
     "PrivBayes",
     "PrivSyn",
     "PrivacyError",
+    "Query",
     "Records",
     "Release",
     "Schema",
@@ -73,23 +76,19 @@ __all__ = [
     "__version__",
     "columns",
     "compare",
-    "compress",
     "count",
     "datasets",
     "descend",
     "draft_schema",
     "evaluate",
     "gum",
-    "independent",
-    "jt_size",
     "load",
-    "mcf",
-    "measure",
+    "models",
     "pairs",
-    "pgm",
     "privacy",
     "project",
     "report",
     "selection",
+    "sources",
     "synthesize",
 ]

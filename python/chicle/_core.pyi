@@ -1,7 +1,7 @@
 """The Rust kernels (`rust/bindings`). Private: import what `chicle` exports instead."""
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -39,11 +39,17 @@ MEMORY_LIMIT: int
 MIN_SCALE: float
 MAX_SCALE: float
 
+_Axes: TypeAlias = Sequence[tuple[int, npt.NDArray[np.uint32] | None]]
+"""The axes of a query: the position of an attribute, and the bucket of each of its codes if it is seen in buckets."""
+
+_Target: TypeAlias = tuple[_Axes, npt.NDArray[np.float64], float]
+"""Axes, values and weight; where the values have an axis for each of the axes, their shape tells the sizes of these."""
+
 def count(
     codes: Sequence[npt.NDArray[Any]],
     attributes: Sequence[str],
     cardinalities: Sequence[int],
-    cliques: Sequence[Sequence[int]],
+    queries: Sequence[_Axes],
     memory_limit: int,
     threads: int | None = None,
 ) -> list[npt.NDArray[np.int64]]: ...
@@ -54,7 +60,7 @@ class Counter:
         cls,
         attributes: Sequence[str],
         cardinalities: Sequence[int],
-        cliques: Sequence[Sequence[int]],
+        queries: Sequence[_Axes],
         memory_limit: int,
         threads: int | None = None,
     ) -> Counter: ...
@@ -69,9 +75,7 @@ class Projection:
         cls,
         attributes: Sequence[str],
         cardinalities: Sequence[int],
-        cliques: Sequence[Sequence[int]],
-        tables: Sequence[npt.NDArray[np.float64]],
-        sigmas: Sequence[float],
+        targets: Sequence[_Target],
         rule: str,
         memory_limit: int,
         total: float | None = None,
@@ -89,8 +93,7 @@ class Gum:
         codes: Sequence[npt.NDArray[Any]],
         attributes: Sequence[str],
         cardinalities: Sequence[int],
-        cliques: Sequence[Sequence[int]],
-        targets: Sequence[npt.NDArray[np.float64]],
+        targets: Sequence[_Target],
         ranks: Sequence[int],
         seed: int,
         threads: int | None = None,
@@ -115,8 +118,7 @@ class Descent:
         codes: Sequence[npt.NDArray[Any]],
         attributes: Sequence[str],
         cardinalities: Sequence[int],
-        cliques: Sequence[Sequence[int]],
-        targets: Sequence[tuple[npt.NDArray[np.float64], float, Sequence[tuple[int, npt.NDArray[np.uint32] | None]]]],
+        targets: Sequence[_Target],
         seed: int,
         memory_limit: int,
         threads: int | None = None,
@@ -130,10 +132,10 @@ class Descent:
 class Pgm:
     def __new__(
         cls,
+        attributes: Sequence[str],
         cardinalities: Sequence[int],
-        cliques: Sequence[Sequence[int]],
-        targets: Sequence[tuple[npt.NDArray[np.float64], float, Sequence[tuple[int, npt.NDArray[np.uint32] | None]]]],
-        zeros: Sequence[tuple[Sequence[int], npt.NDArray[np.bool_]]],
+        targets: Sequence[_Target],
+        zeros: Sequence[tuple[_Axes, npt.NDArray[np.bool_]]],
         total: float,
         start: Sequence[npt.NDArray[np.float64]] | None,
         memory_limit: int,
@@ -145,8 +147,8 @@ class Pgm:
     @property
     def cells(self) -> int: ...
     def potentials(self) -> list[npt.NDArray[np.float64]]: ...
-    def marginals(self, cliques: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float64]]: ...
-    def marginals_within(self, most: int, cliques: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float64] | None]: ...
+    def marginals(self, queries: Sequence[_Axes]) -> list[npt.NDArray[np.float64]]: ...
+    def marginals_within(self, most: int, queries: Sequence[_Axes]) -> list[npt.NDArray[np.float64] | None]: ...
     def records(self, records: int, seed: int) -> list[npt.NDArray[Any]]: ...
 
 def model_cells(
@@ -185,7 +187,7 @@ def indif(
     codes: Sequence[npt.NDArray[Any]],
     attributes: Sequence[str],
     cardinalities: Sequence[int],
-    pairs: Sequence[tuple[int, int]],
+    pairs: Sequence[_Axes],
     shares: Sequence[npt.NDArray[np.float64]] | None,
     total: float,
     memory_limit: int,
@@ -194,7 +196,7 @@ def indif(
 def indif_of_counts(
     tables: Sequence[npt.NDArray[np.int64]],
     cardinalities: Sequence[int],
-    pairs: Sequence[tuple[int, int]],
+    pairs: Sequence[_Axes],
     records: int,
     shares: Sequence[npt.NDArray[np.float64]] | None,
     total: float,
@@ -204,7 +206,7 @@ def distances(
     codes: Sequence[npt.NDArray[Any]],
     attributes: Sequence[str],
     cardinalities: Sequence[int],
-    cliques: Sequence[Sequence[int]],
+    queries: Sequence[_Axes],
     references: Sequence[npt.NDArray[np.float64]],
     memory_limit: int,
     threads: int | None = None,

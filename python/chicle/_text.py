@@ -1,4 +1,4 @@
-"""How tables and shares are written where people read them as text."""
+"""Format tables and shares as text for readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Return a share in words, with so many digits after the point.
+    """Return a share as a percentage, with `digits` decimals.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place under another name, then renamed."""
+"""Atomic writing of files: written in the same folder under another name, then renamed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["replacing", "trying"]
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Give a path to write to, in the same folder and with the same ending; it becomes `path` once all went well."""
+    """Yield a path to write to, in the same folder and with the same ending; on success it is renamed to `path`."""
     with trying(path) as beside:
         yield beside
         beside.replace(path)
@@ -21,7 +21,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def trying(path: str | Path) -> Iterator[Path]:
-    """Give the same path to write to, for a rehearsal: what was written is removed again."""
+    """Yield such a path for a trial: the file is removed afterwards."""
     place = Path(path)
     beside = place.with_name(f".{secrets.token_hex(4)}.{place.name}")
     try:

@@ -13,7 +13,7 @@ def census(n: int, d: int = 97, seed: int = 0, *, threads: int | None = None) ->
     """Simulate a population census: `n` people with `d` attributes, the same for the same seed.
 
     The people live in households and have the kind of structure that a real census has; the header of
-    `rust/core/src/census` tells it. Person i is the same for any `n` and `d`. Nobody in it is real.
+    `rust/census` describes it. Person i is the same for any `n` and `d`. Nobody in it is real.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def census(n: int, d: int = 97, seed: int = 0, *, threads: int | None = None) ->
     d
         Number of attributes: 97 are named after census questions; further ones are survey items.
     seed
-        Which population.
+        The seed of the population.
     threads
         How many threads to use; all there are, if ``None``.
 

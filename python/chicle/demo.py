@@ -1,4 +1,4 @@
-"""The main job on built-in data, end to end: `make demo`, or `python -m chicle.demo`."""
+"""The whole workflow on built-in data: `make demo`, or `python -m chicle.demo`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from typing import TypeVar
 
 import numpy as np
 
-import chicle
-from chicle import Clique, Domain, Records, Schema
+from chicle.counting.records import Records, count
+from chicle.datasets import census as simulated_census
+from chicle.domain import Clique, Domain, pairs
+from chicle.mechanisms import Independent, Prism, PrivSyn
+from chicle.reports import report
+from chicle.schema import Schema
 
 PEOPLE = 200_000
 ATTRIBUTES = 15
@@ -23,20 +27,20 @@ _T = TypeVar("_T")
 
 
 def main(folder: str | Path = "chicle-demo") -> None:
-    """Simulate a census, synthesise it privately in several ways, say how good the tables are, and report on one.
+    """Simulate a census, make private synthetic tables in several ways, compare them, and report on one.
 
     Parameters
     ----------
     folder
-        Where the reports go.
+        The folder of the reports.
     """
     say = sys.stdout.write
-    census, seconds = _timed(lambda: chicle.datasets.census(PEOPLE, d=ATTRIBUTES))
+    census, seconds = _timed(lambda: simulated_census(PEOPLE, d=ATTRIBUTES))
     domain = census.domain
     schema = Schema.from_cardinalities(domain, ordinal=ORDINAL)
     say(f"1. A simulated census: {PEOPLE:,} people, {len(domain)} attributes ({seconds:.2f} s)\n   {domain}\n\n")
 
-    synth = chicle.Prism(epsilon=1, delta=1e-9)
+    synth = Prism(epsilon=1, delta=1e-9)
     _, fitting = _timed(lambda: synth.fit(census, schema))
     say(f"2. Prism at epsilon 1 selects and measures marginals ({fitting:.2f} s). What was spent:\n\n")
     say("".join(f"   {line}\n" for line in repr(synth.ledger_).splitlines()))
@@ -52,8 +56,8 @@ def main(folder: str | Path = "chicle-demo") -> None:
     say(f"   {'':26}  1-way   2-way   3-way  seconds\n")
     rows = np.random.default_rng(0).integers(PEOPLE, size=PEOPLE)
     tables: dict[str, Callable[[], Records]] = {
-        "Independent": lambda: chicle.Independent(epsilon=1, delta=1e-9).fit(census, schema).sample(seed=0),
-        "PrivSyn, GUM": lambda: chicle.PrivSyn(epsilon=1, delta=1e-9).fit(census, schema).sample(seed=0),
+        "Independent": lambda: Independent(epsilon=1, delta=1e-9).fit(census, schema).sample(seed=0),
+        "PrivSyn, GUM": lambda: PrivSyn(epsilon=1, delta=1e-9).fit(census, schema).sample(seed=0),
         "Prism": lambda: synthetic,
         "the census resampled": lambda: Records({name: census[name][rows] for name in domain}, domain),
     }
@@ -68,18 +72,18 @@ def main(folder: str | Path = "chicle-demo") -> None:
     place.mkdir(parents=True, exist_ok=True)
     title, release = "A simulated census", synth.release_
     took = f"{fitting:.2f} s to select and measure, {seconds:.2f} s to draw the table"
-    public, taken = _timed(lambda: chicle.report(place / "public.html", release, title=title))
+    public, taken = _timed(lambda: report(place / "public.html", release, title=title))
     say(f"\n5. Reports: open them in a browser\n\n   {public}: safe to publish ({taken:.2f} s)\n")
     private, taken = _timed(
-        lambda: chicle.report(place / "private.html", release, synthetic, real=census, title=title, remarks=[took])
+        lambda: report(place / "private.html", release, synthetic, real=census, title=title, remarks=[took])
     )
-    say(f"   {private}: NOT private, for it compares with the census ({taken:.2f} s)\n")
+    say(f"   {private}: NOT private: it compares with the census ({taken:.2f} s)\n")
 
 
 def _workload(domain: Domain) -> list[list[Clique]]:
     triples = list(combinations(domain, 3))
     some = np.random.default_rng(0).choice(len(triples), TRIPLES, replace=False)
-    return [[(name,) for name in domain], chicle.pairs(domain), [triples[i] for i in some]]
+    return [[(name,) for name in domain], pairs(domain), [triples[i] for i in some]]
 
 
 def _timed(work: Callable[[], _T]) -> tuple[_T, float]:
@@ -88,7 +92,7 @@ def _timed(work: Callable[[], _T]) -> tuple[_T, float]:
 
 
 def _distance(real: Records, synthetic: Records, cliques: Sequence[Clique]) -> float:
-    tables = zip(chicle.count(real, cliques), chicle.count(synthetic, cliques), strict=True)
+    tables = zip(count(real, cliques), count(synthetic, cliques), strict=True)
     return float(np.mean([np.abs(a / len(real) - b / len(synthetic)).sum() / 2 for a, b in tables]))
 
 

@@ -1,4 +1,4 @@
-"""The attributes of a table and how many values each has, which is public; and sets of them, the cliques."""
+"""The domain: the attributes of a table and their numbers of values, which are public; and cliques, sets of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chicle.errors import DomainError
 __all__ = ["Clique", "Domain", "pairs"]
 
 Clique: TypeAlias = tuple[str, ...]
-"""Names of attributes. Those that chicle makes are in domain order; those that users give may be in any."""
+"""Names of attributes. Cliques from chicle are in domain order; cliques from users may be in any order."""
 
 MAX_CARDINALITY = 2**32 - 1
 
@@ -44,7 +44,7 @@ class Domain(Mapping[str, int]):
             if not isinstance(name, str) or not name:
                 raise DomainError(f"an attribute's name must be a non-empty string, not {name!r}")
             if name in self._cardinalities:
-                raise DomainError(f"attribute {name!r} is there twice; names must differ")
+                raise DomainError(f"attribute {name!r} occurs twice; names must differ")
             self._cardinalities[name] = _cardinality(name, cardinality)
         if not self._cardinalities:
             raise DomainError("a domain needs at least one attribute; this one is empty")
@@ -74,12 +74,17 @@ class Domain(Mapping[str, int]):
             shown[10:] = [f"... {len(self)} attributes"]
         return f"Domain({', '.join(shown)})"
 
+    @property
+    def positions(self) -> Mapping[str, int]:
+        """The position of each attribute in the domain."""
+        return self._positions
+
     def position(self, name: str) -> int:
-        """Return where an attribute stands in the domain."""
+        """Return the position of an attribute in the domain."""
         return self._positions[name]
 
     def check(self, clique: Iterable[str]) -> Clique:
-        """Return a clique as a tuple in its own order, once its names are known to be attributes and to differ."""
+        """Return a clique as a tuple in its own order; its names must be attributes and differ."""
         if isinstance(clique, str):
             raise DomainError(f"a clique is a tuple of attribute names, not a string; write ({clique!r},)")
         names = tuple(clique)

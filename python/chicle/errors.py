@@ -1,4 +1,4 @@
-"""What chicle raises. Texts name the attribute, the rule and the fix, and never quote a private value or count."""
+"""The errors of chicle. Messages name the attribute, the rule and the fix, and never quote a private value or count."""
 
 __all__ = [
     "ArtefactError",
@@ -18,7 +18,7 @@ class ChicleError(Exception):
 
 
 class ParameterError(ChicleError, ValueError):
-    """An argument that is no matter of data or privacy, such as a number of threads, is out of range."""
+    """An argument that concerns neither data nor privacy, such as a number of threads, is out of range."""
 
 
 class SchemaError(ChicleError, ValueError):
@@ -30,15 +30,15 @@ class DomainError(ChicleError, ValueError):
 
 
 class InfeasibleError(ChicleError):
-    """What is asked for would not fit the stated memory."""
+    """The result would not fit the memory limit."""
 
 
 class NotFittedError(ChicleError, AttributeError):
-    """A mechanism was asked for what only `fit` makes."""
+    """A mechanism must be fitted first."""
 
 
 class PrivacyError(ChicleError, ValueError):
-    """A privacy parameter is out of range, or something would break the privacy promise."""
+    """A privacy parameter is out of range, or a call would break the privacy guarantee."""
 
 
 class BudgetExceeded(PrivacyError):  # noqa: N818 - the name says it better than an -Error
@@ -46,4 +46,4 @@ class BudgetExceeded(PrivacyError):  # noqa: N818 - the name says it better than
 
 
 class ArtefactError(ChicleError):
-    """A saved file is not what it should be."""
+    """A file cannot be read or written, or its content is wrong."""

@@ -1,11 +1,12 @@
-"""What a mechanism will release, what that will cost and how wrong noise will make it, known before it sees any data.
+"""Plans: what a mechanism will release, what that costs and how much error the noise adds, before it sees any data.
 
-Errors are what noise alone adds, as total variation distance, if the table has as many records as was assumed and they
-are spread evenly: where they are not, noise on nearly empty cells counts for less. What sampling, buckets and
-attributes that were not measured together add depends on the data, and is not in a plan.
+Errors are the total variation distance that noise alone adds, if the table has as many records as assumed and they are
+spread evenly. Where they are not, noise on nearly empty cells matters less. Errors from sampling, from buckets and
+between attributes that are not in one measured table depend on the data, and are not in a plan.
 
-Time and memory are rough: a line fitted by hand to runs on simulated censuses of 30,000 to 1,000,000 people and 12 to
-97 attributes on two cores, right to a factor of two or so. They are of one fit and one sample of as many rows.
+Time and memory are rough, right to a factor of two or so: a linear formula, fitted by hand to runs on simulated
+censuses of 30,000 to 1,000,000 people and 12 to 97 attributes on two cores. They cover one fit and one sample of as
+many rows.
 """
 
 from __future__ import annotations
@@ -19,19 +20,18 @@ import numpy as np
 
 from chicle._text import aligned, percent
 from chicle.domain import Domain
-from chicle.privacy.budget import Budget, calibrate
-from chicle.selection import budget_shares
+from chicle.privacy.budget import Budget
 from chicle.selection.expected_error import noise_error
 
-__all__ = ["Cost", "Plan", "Step", "Sweep", "noise_errors", "one_way_steps", "pair_errors", "rough_cost"]
+__all__ = ["Cost", "Plan", "Step", "Sweep", "noise_errors", "pair_errors", "rough_cost"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One kind of release. What depends on the data (which cliques are chosen, say) is None.
+    """One kind of release. Fields that depend on the data, such as which cliques are chosen, are None.
 
-    `error` is the total variation distance that noise alone is expected to add, at most, if there are as many records
-    as the plan assumes. A step of many tables has also `least_error`, that of the table which noise harms least.
+    `error` is the largest total variation distance that noise alone is expected to add, if there are as many records as
+    the plan assumes. A step of many tables also has `least_error`, that of the table that noise harms least.
     """
 
     release: str
@@ -45,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Cost:
-    """About how long a fit and a sample take on two cores, and how much memory they need: right to a factor of two."""
+    """Rough time and memory of a fit and a sample on two cores, right to a factor of two."""
 
     seconds: float
     memory: int
@@ -106,7 +106,7 @@ class Plan:
             for step in self.steps
         ]
         head = f"{self.mechanism}, {self.budget}, assuming {self.n:,} records"
-        return "\n".join([head, *aligned(rows), _said(self.cost)])
+        return "\n".join([head, *aligned(rows), _cost_text(self.cost)])
 
 
 @dataclass(frozen=True)
@@ -151,20 +151,10 @@ class Sweep:
         return "\n".join([head, *aligned(rows)])
 
 
-def one_way_steps(domain: Domain, rho: float, k: int, n: int) -> list[Step]:
-    """Return the releases of all 1-ways for rho in all, with shares ~ cells^(2/3)."""
-    steps = []
-    for name, share in zip(domain, budget_shares([(name,) for name in domain], domain), strict=True):
-        sigma = calibrate(rho * share, l2_sensitivity=k)
-        (error,) = noise_errors([domain[name]], [sigma], n)
-        steps.append(Step(release="1-way", of=name, values=domain[name], rho=rho * share, sigma=sigma, error=error))
-    return steps
-
-
 def pair_errors(domain: Domain, rho: float, k: int, n: int) -> tuple[float, float] | None:
-    """Return the least and the largest error of a pair, were all of them measured for rho, with shares ~ cells^(2/3).
+    """Return the least and largest error of a pair if all pairs are measured at rho, with shares ~ cells^(2/3).
 
-    A mechanism that chooses measures fewer with less noise each, or coarser, where that is better.
+    A mechanism that chooses pairs measures fewer, with less noise each, or coarser ones, where that is better.
 
     Examples
     --------
@@ -189,14 +179,14 @@ def noise_errors(cells: Sequence[float], sigmas: Sequence[float], n: int) -> lis
 
 
 def rough_cost(domain: Domain, n: int, *, per_pair: float) -> Cost:
-    """Return what a fit and a sample take.
+    """Return the rough time and memory of a fit and a sample.
 
     Parameters
     ----------
     domain, n
         The table.
     per_pair
-        Nanoseconds that making one record takes for each pair of attributes; 0 where only 1-ways are measured.
+        Nanoseconds to make one record, for each pair of attributes; 0 if only 1-ways are measured.
     """
     d = len(domain)
     pairs = d * (d - 1) // 2 if per_pair else 0
@@ -205,9 +195,9 @@ def rough_cost(domain: Domain, n: int, *, per_pair: float) -> Cost:
     return Cost(seconds, int(_FIXED + _BYTES_A_VALUE * n * d + 8 * _COPIES * cells))
 
 
-# Fitted by hand, see above: seconds for each table there may be, nanoseconds for each value to encode, count and
-# decode, how many pairs the work on one attribute amounts to; bytes of the process itself, of a value (its codes and
-# those of the synthetic record) and of tables.
+# Fitted by hand, see above. Time: seconds for each pair; nanoseconds to encode, count and decode a value; the work on
+# an attribute, in pairs. Memory: bytes of the process and of a value (real and synthetic); copies of tables, most cells
+# of a pair.
 _PER_TABLE, _PER_VALUE, _AS_PAIRS = 4e-4, 30.0, 12
 _FIXED, _BYTES_A_VALUE, _COPIES, _CELLS_A_PAIR = 100 << 20, 8, 3, 2_000
 
@@ -228,7 +218,7 @@ def _range(low: float | None, high: float | None, digits: int = 2) -> str:
     return most if least in ("", most) else f"{least} to {most}"
 
 
-def _said(cost: Cost) -> str:
+def _cost_text(cost: Cost) -> str:
     seconds = cost.seconds
     time = f"{seconds:.1g} s" if seconds < 10 else f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
     return f"about {time} and {max(cost.memory / 1e9, 0.1):.1f} GB, roughly, beside reading and writing the table"

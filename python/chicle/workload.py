@@ -1,10 +1,10 @@
-"""Workloads: the marginals that somebody will ask of a synthetic table, and how much each of them matters.
+"""Workloads: the marginals that users will ask of a synthetic table, and the weight of each.
 
 A workload is a set of cliques with weights c_s ([A] section 2.1). Mechanisms that know it may measure any clique of its
-*downward closure*, the cliques inside one of its own: smaller ones have larger counts. A clique r of the closure
-matters by how much of the workload it overlaps with, ``w_r = sum over s of c_s |r & s|`` ([A] Algorithm 4, line 8).
-Attributes count one by one, so this is the sum over the attributes of r of the weight of all cliques that have them:
-O(workload), not O(workload * closure).
+*downward closure*, the subsets of its cliques: smaller cliques have larger counts. The relevance of a clique r of the
+closure is its overlap with the workload, ``w_r = sum over s of c_s |r & s|`` ([A] Algorithm 4, line 8). This is the
+sum, over the attributes of r, of the weight of all cliques that contain the attribute: O(workload), not
+O(workload * closure).
 
 Everything here is public: a workload is chosen without looking at the data.
 """
@@ -26,7 +26,7 @@ from chicle.errors import DomainError, ParameterError
 
 __all__ = ["Workload"]
 
-_MOST = 10_000_000  # cliques: beyond, a workload is a mistake
+_MOST = 10_000_000  # cliques; a larger workload is a mistake
 
 
 class Workload(Mapping[Clique, float]):
@@ -74,7 +74,7 @@ class Workload(Mapping[Clique, float]):
 
     @classmethod
     def all_kway(cls, domain: Mapping[str, int], k: int = 3) -> Workload:
-        """Return all cliques of k attributes (ALL-3WAY of [A] section 6.1), or of all where there are fewer.
+        """Return all cliques of k attributes (ALL-3WAY of [A] section 6.1), or of all attributes if there are fewer.
 
         Examples
         --------
@@ -87,7 +87,7 @@ class Workload(Mapping[Clique, float]):
 
     @classmethod
     def target(cls, domain: Mapping[str, int], attribute: str, k: int = 3) -> Workload:
-        """Return all cliques of k attributes that have a given one (TARGET of [A] section 6.1).
+        """Return all cliques of k attributes that contain a given one (TARGET of [A] section 6.1).
 
         Examples
         --------
@@ -99,21 +99,21 @@ class Workload(Mapping[Clique, float]):
         others = [name for name in domain if name != attribute]
         size = min(integer("k", k, 1), len(domain)) - 1
         _check_size(math.comb(len(others), size))
-        return cls(domain.clique((attribute, *chosen)) for chosen in combinations(others, size))
+        return cls(domain.clique((attribute, *rest)) for rest in combinations(others, size))
 
     @classmethod
     def skewed(cls, domain: Mapping[str, int], k: int = 3, *, number: int = 256, seed: int = 0) -> Workload:
-        """Return cliques that some attributes are in far more often than others (SKEWED of [A] section 6.1).
+        """Return random cliques that hold some attributes far more often than others (SKEWED of [A] section 6.1).
 
         Each attribute has a weight, the square of an exponential deviate; cliques are drawn with probability
-        proportional to the product of their attributes' weights. A clique drawn several times weighs as much.
+        proportional to the product of their attributes' weights. The weight of a clique is how often it was drawn.
 
         Parameters
         ----------
         domain
             The attributes.
         k
-            Attributes of a clique.
+            The number of attributes of a clique.
         number
             How many cliques are drawn.
         seed
@@ -138,15 +138,15 @@ class Workload(Mapping[Clique, float]):
 
     @classmethod
     def of(cls, given: Workload | Mapping[Clique, float] | Iterable[Iterable[str]]) -> Workload:
-        """Return a workload as it is, or make one of cliques."""
+        """Return a workload unchanged, or make one from cliques."""
         return given if isinstance(given, Workload) else cls(given)
 
     def over(self, domain: Domain) -> Workload:
-        """Return the workload with every clique in domain order, once its names are known to be attributes."""
+        """Return the workload with every clique in domain order; an unknown attribute is an error."""
         return Workload({domain.clique(clique): weight for clique, weight in self.items()})
 
     def closure(self) -> list[Clique]:
-        """Return the downward closure, small cliques first: all that are inside one of a weight above 0, but ()."""
+        """Return the downward closure, small cliques first: all non-empty subsets of cliques of a weight above 0."""
         found: dict[Clique, None] = {}
         relevant = [clique for clique, weight in self.items() if weight > 0]
         for size in range(1, max(map(len, relevant), default=0) + 1):
@@ -155,7 +155,7 @@ class Workload(Mapping[Clique, float]):
         return list(found)
 
     def coverage(self) -> dict[Clique, float]:
-        """Return for each clique of the closure the weight of all cliques that hold it.
+        """Return for each clique of the closure the weight of all cliques that contain it.
 
         Examples
         --------
@@ -172,17 +172,17 @@ class Workload(Mapping[Clique, float]):
         return found
 
     def relevance(self, clique: Iterable[str]) -> float:
-        """Return how much a clique matters, the w_r of [A]: the weights of all cliques by what they share with it."""
+        """Return the relevance of a clique, the w_r of [A]: the sum of weight times overlap over all cliques."""
         return math.fsum(self._of_attribute.get(name, 0.0) for name in clique)
 
     def to_json(self) -> str:
         """Return the workload as JSON, for `from_json`."""
-        told = [{"clique": list(clique), "weight": weight} for clique, weight in self.items()]
-        return json.dumps({"workload": told}, indent=1)
+        entries = [{"clique": list(clique), "weight": weight} for clique, weight in self.items()]
+        return json.dumps({"workload": entries}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Workload:
-        """Return the workload that `to_json` wrote, or of a list of cliques.
+        """Return the workload that `to_json` wrote; cliques without a weight have weight 1.
 
         Examples
         --------
@@ -191,17 +191,17 @@ class Workload(Mapping[Clique, float]):
         """
         rule = 'a workload is {"workload": [{"clique": ["a", "b"], "weight": 1}, ...]}'
         try:
-            told: Any = json.loads(text)
+            document: Any = json.loads(text)
         except (RecursionError, TypeError, ValueError):
             raise ParameterError(f"this is not JSON; {rule}") from None
-        entries = told.get("workload") if isinstance(told, dict) else None
+        entries = document.get("workload") if isinstance(document, dict) else None
         if not isinstance(entries, list):
             raise ParameterError(f"the key 'workload' with a list is missing; {rule}")
         weights: list[tuple[Any, Any]] = []
         for entry in entries:
             fits = isinstance(entry, dict) and set(entry) <= {"clique", "weight"} and "clique" in entry
             if not fits and not isinstance(entry, list):
-                raise ParameterError(f"an entry of the workload is neither a clique nor has one; {rule}")
+                raise ParameterError(f"an entry of the workload is not a clique and has none; {rule}")
             weights.append((entry["clique"], entry.get("weight", 1.0)) if isinstance(entry, dict) else (entry, 1.0))
         for clique, _ in weights:
             if not isinstance(clique, list):
@@ -212,30 +212,30 @@ class Workload(Mapping[Clique, float]):
             raise ParameterError(f"clique {twice!r} is in the workload twice; give it the sum of its weights")
         return cls({clique: weight for clique, (_, weight) in zip(cliques, weights, strict=True)})
 
-    def told(self, domain: Domain) -> Any:  # noqa: ANN401 - plain data
-        """Return the workload as plain data, for `from_told`: in short where it is all cliques of k attributes."""
+    def to_plain(self, domain: Domain) -> Any:  # noqa: ANN401 - plain data
+        """Return the workload as plain data, for `from_plain`: shortened if it is all cliques of k attributes."""
         (size, *others), weights = {len(clique) for clique in self}, set(self.values())
         if not others and len(weights) == 1 and len(self) == math.comb(len(domain), size):
             return {"all_kway": size}
         return [[[domain.position(name) for name in clique], weight] for clique, weight in self.items()]
 
     @classmethod
-    def from_told(cls, told: Any, domain: Domain) -> Workload:  # noqa: ANN401 - plain data
-        """Return what `told` told, but for the scale of equal weights.
+    def from_plain(cls, plain: Any, domain: Domain) -> Workload:  # noqa: ANN401 - plain data
+        """Return the workload of `to_plain`, up to the scale of equal weights.
 
         Examples
         --------
         >>> domain = Domain({"a": 2, "b": 2, "c": 2})
         >>> workload = Workload({("a", "c"): 2.0, ("b",): 1.0})
-        >>> dict(Workload.from_told(workload.told(domain), domain)) == dict(workload)
+        >>> dict(Workload.from_plain(workload.to_plain(domain), domain)) == dict(workload)
         True
-        >>> Workload.all_kway(domain, 2).told(domain)
+        >>> Workload.all_kway(domain, 2).to_plain(domain)
         {'all_kway': 2}
         """
-        if isinstance(told, Mapping):
-            return cls.all_kway(domain, told["all_kway"])
+        if isinstance(plain, Mapping):
+            return cls.all_kway(domain, plain["all_kway"])
         names = list(domain)
-        return cls({tuple(names[i] for i in places): weight for places, weight in told})
+        return cls({tuple(names[i] for i in places): weight for places, weight in plain})
 
     @classmethod
     def load(cls, path: str | Path) -> Workload:
@@ -244,7 +244,7 @@ class Workload(Mapping[Clique, float]):
             return cls.from_json(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise ParameterError(f"the workload {path} can not be read: {reason}") from None
+            raise ParameterError(f"the workload {path} cannot be read: {reason}") from None
         except ParameterError as error:
             raise ParameterError(f"{path}: {error}") from None
 
@@ -276,6 +276,6 @@ def _clique(names: object) -> Clique:
 def _check_size(cliques: int) -> None:
     if cliques > _MOST:
         raise ParameterError(
-            f"a workload of {cliques:,} cliques, or of so many inside them; at most {_MOST:,} are taken. Choose "
-            "smaller cliques, or fewer"
+            f"a workload of {cliques:,} cliques and subsets is too large; at most {_MOST:,} are allowed. Use smaller "
+            "cliques, or fewer"
         )

@@ -73,7 +73,7 @@ def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     ("argv", "why"),
     [
         (["evaluate", "real.parquet", "made.parquet"], "give --schema"),
-        (["evaluate", "real.parquet", "nowhere.csv", "-s", "s.yaml"], "can not be read"),
+        (["evaluate", "real.parquet", "nowhere.csv", "-s", "s.yaml"], "cannot be read"),
         (["evaluate", "real.parquet", "made.parquet", "-s", "s.yaml", "--gini", "AGE,SEX"], "three attributes"),
         (["evaluate", "real.parquet", "made.parquet", "-s", "s.yaml", "--epsilon", "1"], "delta"),
         (["evaluate", "real.parquet", "made.parquet", "-s", "s.yaml", "--triples", "0"], "triples"),

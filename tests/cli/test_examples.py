@@ -9,6 +9,7 @@ import chicle
 from chicle import Schema
 from chicle.cli import main
 from chicle.columns import Determined
+from chicle.sources import check_table, read_records
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TABLES = {"adult": "adult_raw/data.csv.gz", "acs2018_income": "acs2018_income/raw.csv.gz"}
@@ -59,8 +60,8 @@ def test_a_table_from_file_to_file(example: tuple[Schema, str], capsys: pytest.C
             assert (made[name].dropna() % 1 == 0).all(), name
         else:
             assert made[name].dtype == real[name].dtype, name
-    assert schema.check(made).fits, "no impossible value"
-    records = schema.encode(made)
+    assert check_table(made, schema).fits, "no impossible value"
+    records = read_records(made, schema)
     codes = {name: records[name] for name in records}
     assert schema.constraints
     assert all(constraint.holds(codes).all() for constraint in schema.constraints), "no impossible combination"

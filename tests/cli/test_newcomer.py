@@ -129,7 +129,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], Sequence[str], str]] = {
     "epsilon 0": (lambda: None, [*SYNTH, "--epsilon", "0"], "epsilon must be finite and above 0"),
     "no delta": (lambda: None, SYNTH[:-2], "required: --delta"),
     "delta 0": (lambda: None, [*SYNTH, "--delta", "0"], "choose far below 1/people, such as 1e-9"),
-    "no table": (lambda: Path("p.csv").unlink(), SYNTH, "p.csv can not be read: "),
+    "no table": (lambda: Path("p.csv").unlink(), SYNTH, "p.csv cannot be read: "),
     "a folder": (folder, SYNTH, "is a folder; name the files in it"),
     "no folder": (lambda: None, [*SYNTH, "-o", "no/out.csv"], "make the folder no first"),
     "a spreadsheet": (lambda: None, ["synth", "p.xlsx", *SYNTH[2:]], "a table is one of *.csv"),
@@ -140,20 +140,20 @@ MISTAKES: dict[str, tuple[Callable[[], object], Sequence[str], str]] = {
     "a Latin-1 header": (
         table(lambda frame: frame.rename(columns={"age": "âge"}), encoding="latin-1"),
         DRAFT,
-        "it is not UTF-8 text; save it as such",
+        "it is not UTF-8 text; save it as UTF-8",
     ),
     "UTF-16": (table(as_it_is, encoding="utf-16"), DRAFT, "not UTF-8 text"),
     "Latin-1": (
         table(lambda frame: frame.assign(city="Orléans"), encoding="latin-1"),
         SYNTH,
-        "it is not UTF-8 text; save it as such",
+        "it is not UTF-8 text; save it as UTF-8",
     ),
     "a draft of Latin-1": (
         table(lambda frame: frame.assign(city="Orléans"), encoding="latin-1"),
         DRAFT,
-        "it is not UTF-8 text; save it as such",
+        "it is not UTF-8 text; save it as UTF-8",
     ),
-    "an empty file": (raw(b""), SYNTH, "p.csv can not be read: it is empty, without even a line that names columns"),
+    "an empty file": (raw(b""), SYNTH, "p.csv cannot be read: it is empty, without even a line that names columns"),
     "empty lines": (raw(b"\n\n"), DRAFT, "it is empty, without even"),
     "a draft of a header": (raw(b"age,sex\n"), DRAFT, "no rows to draft a schema from; write it by hand"),
     "two of one name": (

@@ -50,10 +50,13 @@ def test_mechanisms_take_a_workload(folder: Path, given: str, mechanism: str) ->
     assert list(pd.read_csv(folder / "made.csv")) == ["age", "sex", "job", "rich"]
 
 
-def test_a_plan_takes_one_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--epsilon", "1", "--delta", "1e-9", "--mechanism", "aim", "--workload", "target:rich"]
+@pytest.mark.parametrize(("mechanism", "title"), [("aim", "over records"), ("aim-published", "as published")])
+def test_a_plan_takes_one_too(folder: Path, capsys: pytest.CaptureFixture[str], mechanism: str, title: str) -> None:
+    given = ["--epsilon", "1", "--delta", "1e-9", "--mechanism", mechanism, "--workload", "target:rich"]
     assert main(["plan", str(folder / "people.yaml"), *given]) == 0
-    assert "closure" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "closure" in said
+    assert f"AIM ({title})" in said
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,7 @@ def test_a_plan_takes_one_too(folder: Path, capsys: pytest.CaptureFixture[str]) 
     [
         (["--mechanism", "prism", "--workload", "all-2way"], "prism takes no --workload"),
         (["--mechanism", "aim", "--workload", "target:nobody"], "'nobody' is not an attribute"),
-        (["--mechanism", "aim", "--workload", "none.json"], "can not be read"),
+        (["--mechanism", "aim", "--workload", "none.json"], "cannot be read"),
         (["--mechanism", "aim", "--workload", "all-0way"], "k must be"),
     ],
 )

@@ -82,10 +82,10 @@ def test_a_loaded_release_gives_the_same_records(make: Make, census: Records, ep
         assert same(synth.sample(n, seed), loaded.sample(n, seed))
     assert repr(loaded) == repr(release)
     assert loaded.schema == release.schema
-    assert loaded.ledger.events == release.ledger.events
+    assert loaded.ledger.entries == release.ledger.entries
     assert loaded.ledger.budget == release.ledger.budget
     for mine, theirs in zip(release.measurements, loaded.measurements, strict=True):
-        assert (mine.clique, mine.sigma, mine.private) == (theirs.clique, theirs.sigma, theirs.private)
+        assert (mine.clique, mine.sigma, mine.protected) == (theirs.clique, theirs.sigma, theirs.protected)
         assert mine.values.dtype == theirs.values.dtype
         np.testing.assert_array_equal(mine.values, theirs.values)
     loaded.save(tmp_path / "b.chicle")
@@ -101,6 +101,7 @@ def test_releases_of_one_ledger_are_kept_each(census: Records, tmp_path: Path) -
     for release in releases:
         release.save(tmp_path / "r.chicle")
         loaded = chicle.load(tmp_path / "r.chicle")
+        assert isinstance(loaded.ledger, Ledger)
         assert loaded.ledger.spent == ledger.spent
         assert same(loaded.sample(90, 1), release.sample(90, 1))
 
@@ -233,8 +234,10 @@ def test_a_canary_would_be_found() -> None:
 def test_anyone_can_read_it_with_numpy(saved: Path) -> None:
     release = chicle.load(saved)
     with np.load(saved, allow_pickle=False) as arrays:
-        for i, measurement in enumerate(release.measurements):
-            np.testing.assert_array_equal(arrays[f"values-{i}"], measurement.values)
+        headers = json.loads(arrays["release.json"])["transcript"]
+        places = [one["values"] for one in headers if one["kind"] == "measurement"]
+        for place, measurement in zip(places, release.measurements, strict=True):
+            np.testing.assert_array_equal(arrays[place], measurement.values)
 
 
 def test_test_noise_is_told(census: Records, tmp_path: Path) -> None:
@@ -243,11 +246,11 @@ def test_test_noise_is_told(census: Records, tmp_path: Path) -> None:
     release.save(tmp_path / "r.chicle")
     with pytest.warns(UserWarning, match="NOT PRIVATE"):
         loaded = chicle.load(tmp_path / "r.chicle")
-    assert not loaded.ledger.private
-    assert all(not measurement.private for measurement in loaded.measurements)
+    assert not loaded.ledger.protected
+    assert all(not measurement.protected for measurement in loaded.measurements)
     assert "NOT PRIVATE" in repr(loaded)
     with zipfile.ZipFile(tmp_path / "r.chicle") as file:
-        assert json.loads(file.read("release.json"))["private"] is False
+        assert json.loads(file.read("release.json"))["protected"] is False
 
 
 def test_a_release_of_what_is_no_plain_data_is_not_saved(census: Records, tmp_path: Path) -> None:
@@ -320,24 +323,32 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "newer": (lambda told: told.update(format=2, chicle="9.9"), "written by chicle 9.9 in format 2; .* upgrade chicle"),
     "no format": (lambda told: told.pop("format"), "names no format"),
     "another kind": (lambda told: told.update(kind="something"), "no release of chicle"),
-    "another mechanism": (lambda told: told.update(mechanism="Magic"), "'Magic', unknown here .*; upgrade chicle"),
-    "other mechanism's options": (lambda told: told.update(mechanism="PrivSyn"), "do not fit together"),
-    "less noise": (lambda told: told["measurements"][1].update(sigma=1.0), "not in its ledger"),
-    "noise of no number": (lambda told: told["measurements"][1].update(sigma="1"), "no number above 0"),
-    "no measurement": (lambda told: told["measurements"].clear(), "do not fit together"),
-    "a measurement twice": (lambda told: told["measurements"].append(told["measurements"][1]), "damaged"),
-    "another attribute": (lambda told: told["measurements"][1].update(clique=["nobody"]), "'nobody' is not an attrib"),
+    "another family": (lambda told: told["model"].update(family="magic"), "no model family 'magic'; .* or upgrade"),
+    "another family's parameters": (lambda told: told["model"].update(family="composed"), "damaged or was changed"),
+    "less noise": (lambda told: told["transcript"][1].update(sigma=1.0), "not in its ledger"),
+    "noise of no number": (lambda told: told["transcript"][1].update(sigma="1"), "no number above 0"),
+    "no measurement": (lambda told: told["transcript"].clear(), "holds no measurement"),
+    "a measurement twice": (lambda told: told["transcript"].append(told["transcript"][1]), "damaged"),
+    "another attribute": (lambda told: told["transcript"][1].update(clique=["nobody"]), "'nobody' is not an attrib"),
+    "an entry of no kind": (lambda told: told["transcript"][1].update(kind="rumour"), "another kind, 'rumour'"),
     "another size": (lambda told: told["schema"]["columns"]["AGE"].update(values=7), "damaged"),
     "unreviewed": (lambda told: told["schema"].update(reviewed=False), "draft"),
     "no schema": (lambda told: told.pop("schema"), "other fields"),
     "more budget": (lambda told: told["ledger"]["budget"].update(epsilon=0.1), "not a ledger"),
-    "private or not": (lambda told: told.update(private=False), "not by both"),
+    "protected or not": (lambda told: told.update(protected=False), "not by both"),
     "more fields": (lambda told: told.update(more=1), "other fields"),
-    "options of no plan": (lambda told: told["options"].update(theta="3"), "do not fit together"),
-    "unknown options": (lambda told: told["options"].update(magic=1), "do not fit together"),
+    "parameters of no number": (lambda told: told["model"]["parameters"].update(sweeps="3"), "sweeps must be"),
+    "unknown parameters": (lambda told: told["model"]["parameters"].update(magic=1), "damaged or was changed"),
+    "no model": (lambda told: told.pop("model"), "other fields"),
     "no table": (lambda told: told["form"].update(kind="spreadsheet"), "spreadsheet"),
     "types of no type": (lambda told: told["form"].update(types={"AGE": "float13"}), "damaged"),
-    "a claim for a ledger": (lambda told: told.update(ledger={"claim": "private, trust me"}), "claim in the place of"),
+    "a claim for a ledger": (
+        lambda told: (told.pop("ledger"), told.update(claim={"text": "private, trust me"})),
+        "claim in the place of",
+    ),
+    "a claim inside the ledger": (lambda told: told.update(ledger={"text": "private, trust me"}), "not a ledger"),
+    "a ledger and a claim": (lambda told: told.update(claim={"text": "private, trust me"}), "other fields"),
+    "neither ledger nor claim": (lambda told: told.pop("ledger"), "other fields"),
     "notes of no text": (lambda told: told.update(notes=[1]), "not texts"),
 }
 
@@ -351,15 +362,15 @@ def test_what_was_changed_is_refused(saved: Path, edit: str, tmp_path: Path) -> 
 
 
 def unpay(told: dict[str, Any]) -> None:
-    told["fine"][0]["sigma"] *= 0.5
+    told["splits"][0]["sigma"] *= 0.5
 
 
 FINE: dict[str, Callable[[dict[str, Any]], object]] = {
-    "lost": lambda told: told["fine"].clear(),
-    "twice": lambda told: told["fine"].append(told["fine"][0]),
-    "of another column": lambda told: told["fine"][0].update(clique=["wage"]),
+    "lost": lambda told: told["splits"].clear(),
+    "twice": lambda told: told["splits"].append(told["splits"][0]),
+    "of another column": lambda told: told["splits"][0].update(clique=["wage"]),
     "not paid for": unpay,
-    "not there": lambda told: told.pop("fine"),
+    "not there": lambda told: told.pop("splits"),
 }
 
 

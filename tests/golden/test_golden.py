@@ -32,7 +32,7 @@ MECHANISMS: dict[str, Callable[..., Any]] = {
     "MST": chicle.MST,
     "AIM-records": chicle.AIM,
     "AIM-rounds": lambda **given: chicle.AIM(rounds=3, **given),
-    "AIM-pgm": lambda **given: chicle.AIM(generator="pgm", **given),
+    "AIM-pgm": lambda **given: chicle.AIM(published=True, **given),
     "MWEM": chicle.MWEM,
     "PrivBayes": chicle.PrivBayes,
     "Gaussian": chicle.Gaussian,

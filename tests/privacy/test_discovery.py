@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import json
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,13 +20,15 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Budget, BudgetExceeded, Discovery, Ledger, PrivacyError, Schema, SchemaError
+from chicle.codecs import Codec
 from chicle.columns import Open
 from chicle.columns.base import refuse
-from chicle.discovery import Purchase, purchases, resolve
-from chicle.privacy import DiscoveryEvent, TestNoise, accounting
-from chicle.privacy import mechanisms as door
-from chicle.sources import Source
-from tests.privacy.test_replay import Tape
+from chicle.columns.open import ValueTally
+from chicle.discovery import Tallies, purchase_of, purchases, resolve
+from chicle.privacy import DiscoveryEvent, ExponentialEvent, TestNoise, accounting
+from chicle.privacy import primitives as door
+from chicle.sources import check_table, open_source, read_records
+from tests.privacy.test_replay import Tape, said
 
 CANARY = "canary-4711"
 mp = mpmath.mp.clone()
@@ -148,9 +149,10 @@ class TestLedger:
 
 
 def counts_of(rows: Sequence[str]) -> dict[str, int]:
-    column = Open()
-    tally = column.merged([column.tally(pa.chunked_array([pa.array(rows, pa.string())]), refuse("v"))])
-    return dict(zip(tally["value"].to_pylist(), tally["count"].to_pylist(), strict=True))
+    tally = ValueTally(Open())
+    tally.add(pa.chunked_array([pa.array(rows, pa.string())]), refuse("v"))
+    counts = tally.counts()
+    return dict(zip(counts["value"].to_pylist(), counts["count"].to_pylist(), strict=True))
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -250,7 +252,7 @@ def test_a_fit_keeps_to_its_budget(make: Any, given: dict[str, Any], n: int, tmp
     release.save(tmp_path / "r.chicle")
     again = chicle.load(tmp_path / "r.chicle")
     assert again.schema == release.schema
-    assert again.ledger.events == ledger.events
+    assert again.ledger.entries == ledger.entries
     made = again.sample(50, seed=1)
     assert made.equals(release.sample(50, seed=1))
     assert set(made["job"]) <= set(release.schema.columns["job"].labels or ())
@@ -269,7 +271,7 @@ def test_what_is_frequent_is_found() -> None:
         if abs(count - bought.threshold) > 6 * bought.sigma:
             assert (job in labels) == (count > bought.threshold)
     assert list(labels[:3]) == list(counts.index[:3]), "the most frequent first"
-    assert f"Of 'job' {len(labels) - 1} values were discovered" in repr(synth.release_)
+    assert f"In 'job', {len(labels) - 1} values were discovered" in repr(synth.release_)
 
 
 def test_no_more_than_asked_for() -> None:
@@ -356,7 +358,7 @@ def test_what_does_not_fit_costs_nothing(told: dict[str, Any], values: list[Any]
         chicle.Independent(epsilon=1, delta=1e-9).fit(frame, schema, ledger=ledger)
     assert "4711" not in str(refusal.value)
     assert ledger.events == ()
-    assert rule in str(schema.check(frame))
+    assert rule in str(check_table(frame, schema))
 
 
 def test_texts_of_no_unicode_cost_nothing() -> None:
@@ -403,7 +405,7 @@ def test_several_columns_are_paid_for_together_or_not_at_all() -> None:
 def test_a_source_of_other_rows_a_person_is_refused_before_discovery() -> None:
     ledger = Ledger(Budget(epsilon=1, delta=1e-6, discovery=1e-7))
     many, few = (Schema({"job": {"type": "open"}}, person="id", max_records_per_person=k) for k in (900, 1))
-    opened = Source({"job": [CANARY] * 900, "id": ["x"] * 900}, many)
+    opened = open_source({"job": [CANARY] * 900, "id": ["x"] * 900}, many)
     with pytest.raises(SchemaError, match="another `person` or `max_records`"):
         chicle.Independent(epsilon=1, delta=1e-6).fit(opened, few, ledger=ledger)
     assert not ledger.events
@@ -416,7 +418,7 @@ def test_only_the_first_rows_of_a_person_are_counted(monkeypatch: pytest.MonkeyP
         seen.append((counts.tolist(), told.l2_sensitivity))
         return door.release_frequent(counts, told, ledger)
 
-    monkeypatch.setattr(sys.modules["chicle.discovery.resolve"], "release_frequent", spy)
+    monkeypatch.setattr("chicle.discovery.values.release_frequent", spy)
     frame = {"who": [1, 1, 1, 2, 1, 3], "job": ["a", "b", "c", "a", "d", "a"]}
     schema = Schema({"job": {"type": "open"}}, person="who", max_records_per_person=2)
     chicle.Independent(epsilon=1, delta=1e-9).fit(frame, schema)
@@ -426,10 +428,10 @@ def test_only_the_first_rows_of_a_person_are_counted(monkeypatch: pytest.MonkeyP
 def test_batches_add_up() -> None:
     schema = Schema({"job": {"type": "open"}})
     rows = table_of()["job"].tolist()
-    bought = [Purchase(name="job", rows=1, rho=0.5, delta=1e-6)]
+    bought = [purchase_of("job", schema.columns["job"], rows=1, rho=0.5, delta=1e-6)]
     found = []
     for size in (len(rows), 700, 19):
-        parts = ({"job": pa.chunked_array([rows[i : i + size]])} for i in range(0, len(rows), size))
+        parts = open_source([{"job": rows[i : i + size]} for i in range(0, len(rows), size)], schema)
         ledger = Ledger(Budget(rho=1, discovery=1e-5), noise=TestNoise(3))
         found.append(resolve(schema, parts, bought, ledger)[0])
     assert found[0] == found[1] == found[2]
@@ -476,22 +478,17 @@ def test_files_are_discovered_as_frames_are(ending: str, tmp_path: Path) -> None
 
 def test_memory_is_that_of_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are merged on the way, in any number, none at all among them."""
-    module = sys.modules["chicle.discovery.resolve"]
-    monkeypatch.setattr(module, "_PENDING", 50)
+    monkeypatch.setattr("chicle.columns.discovery._PENDING", 50)
     schema = Schema({"job": {"type": "open"}, "x": {"type": "integer", "min": 0, "max": 10**6, "bins": "private"}})
     rng = np.random.default_rng(0)
-    parts = [
-        {
-            "job": pa.chunked_array([rng.integers(0, 99, 40).astype(str)]),
-            "x": pa.chunked_array([rng.integers(0, 99, 40)]),
-        }
-        for _ in range(200)
-    ]
+    parts = [{"job": rng.integers(0, 99, 40).astype(str), "x": rng.integers(0, 99, 40)} for _ in range(200)]
+    none = {"job": pa.array([], pa.string()), "x": pa.array([], pa.int64())}
     for used in (parts, []):
-        counted = module._count(schema, used)
+        source = open_source(used or [none], schema)
+        tallies = source.reduce(Tallies(Codec(schema)), list(schema.domain))
         for name in schema.domain:
-            assert sum(map(len, counted[name]._parts)) <= 250
-            whole = counted[name].whole()
+            assert sum(map(len, tallies._tallies[name]._parts)) <= 250
+            whole = tallies.take(name)
             counts = whole["count"].to_pylist() if name == "job" else whole.counts.tolist()
             assert sum(counts) == 40 * len(used)
             assert len(counts) == (99 if used else 0)
@@ -531,7 +528,7 @@ def test_records_and_encoders_need_declared_values() -> None:
     with pytest.raises(SchemaError, match="records are coded"):
         chicle.Independent(epsilon=1, delta=1e-9).fit(records, SCHEMA)
     with pytest.raises(SchemaError, match="discovered by a fit"):
-        SCHEMA.encode(table_of())
+        read_records(table_of(), SCHEMA)
     with pytest.raises(SchemaError, match="yet to be discovered"):
         Schema({"job": {"type": "open"}, "kind": {"determined_by": "job", "map": {"a": "b"}}})
 
@@ -553,21 +550,22 @@ def test_bad_declarations_are_refused(told: dict[str, Any], rule: str) -> None:
 
 
 class WholeTape(Tape):
-    """All that leaves a table in one fit: marginals, scores, counts of parts, and the values that were discovered."""
+    """All that leaves a table in one fit: marginals, scores, choices, counts of parts, and the values discovered."""
 
     def patch(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand at every door."""
-        for module in ("chicle.measurements.measurement", "chicle.selection.indif", "chicle.discovery.edges"):
-            monkeypatch.setattr(sys.modules[module], "release_gaussian", self.release)
-        monkeypatch.setattr(sys.modules["chicle.discovery.resolve"], "release_frequent", self.discover)
-        merged = Open.merged
+        monkeypatch.setattr("chicle.measurements.desk.release_gaussian", self.release)
+        monkeypatch.setattr("chicle.measurements.desk.release_choice", self.choose)
+        monkeypatch.setattr("chicle.discovery.edges.release_gaussian", self.release)
+        monkeypatch.setattr("chicle.discovery.values.release_frequent", self.discover)
+        counted = ValueTally.counts
 
-        def noted(column: Open, tallies: Sequence[pa.Table]) -> pa.Table:
-            table = merged(column, tallies)
+        def noted(tally: ValueTally) -> pa.Table:
+            table = counted(tally)
             self.values = table["value"].to_pylist()
             return table
 
-        monkeypatch.setattr(Open, "merged", noted)
+        monkeypatch.setattr(ValueTally, "counts", noted)
 
     def discover(self, counts: Any, told: DiscoveryEvent, ledger: Ledger) -> Any:
         """Release the values that the neighbour released, whatever noise that takes."""
@@ -599,7 +597,7 @@ def test_a_whole_fit_replayed_on_neighbours(make: Any, k: int) -> None:
     newcomer = pd.DataFrame({"job": [CANARY, "job 1"], "zip": [99_999, 10_001], "left": [True, False]}).iloc[:k]
     budget = Budget(epsilon=3, delta=1e-6, discovery=1e-7)
     first: WholeTape | None = None
-    samples = []
+    samples, written = [], list[Any]()
     for rows in (frame, frame.iloc[k:], pd.concat([frame, newcomer])):
         tape = WholeTape(first)
         with pytest.MonkeyPatch.context() as patch:
@@ -608,13 +606,18 @@ def test_a_whole_fit_replayed_on_neighbours(make: Any, k: int) -> None:
         samples.append(synth.sample(100, seed=1))
         if first is None:
             first = tape
+            written = [said(entry) for entry in synth.release_.transcript.entries]
             continue
         assert samples[-1].equals(samples[0]), "nothing but what was released is used"
         assert len(tape.events) == len(first.events)
+        assert [said(entry) for entry in synth.release_.transcript.entries] == written
+        sensitivities = iter(first.sensitivities)
         for asked, mine, theirs in zip(first.events, first.exact, tape.exact, strict=True):
             if isinstance(asked, DiscoveryEvent):
                 shared = [(mine[value], theirs[value]) for value in mine if value in theirs]
                 assert math.dist(*zip(*shared, strict=True)) <= asked.l2_sensitivity == k
                 assert all(counts.get(v, 0) <= k for counts in (mine, theirs) for v in set(mine) ^ set(theirs))
+            elif isinstance(asked, ExponentialEvent):
+                assert np.abs(mine - theirs).max() <= next(sensitivities)
             else:
                 assert np.linalg.norm((mine.astype(float) - theirs).ravel()) <= asked.l2_sensitivity * (1 + 1e-12)

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import itertools
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,22 @@ import pytest
 import chicle
 from chicle import Budget, BudgetExceeded, Discovery, Ledger, Schema, SchemaError
 from chicle.columns import Integer
-from chicle.discovery import Purchase, resolve
-from chicle.discovery.edges import Histogram, discover_bins
+from chicle.columns.discovery import Histogram
+from chicle.discovery import purchase_of, resolve
 from chicle.privacy import GaussianEvent, TestNoise
-from chicle.sources import Source
+from chicle.sources import check_table, open_source
 from tests.privacy.test_replay import Tape
 
 
 def bins_of(rows: Sequence[int], k: int, monkeypatch: pytest.MonkeyPatch, replayed: Tape | None, seed: int) -> Any:
     column = Integer(min=0, max=9_999, bins={"private": 4})
     tape = Tape(replayed)
-    monkeypatch.setattr(sys.modules["chicle.discovery.edges"], "release_gaussian", tape.release)
+    monkeypatch.setattr("chicle.discovery.edges.release_gaussian", tape.release)
     ledger = Ledger(Budget(rho=1000), noise=TestNoise(seed))
-    told = Purchase(name="x", rows=k, rho=500.0)
-    starts = discover_bins(column, 4, Histogram.of(np.array(rows, dtype=np.int64)), told, ledger)
-    assert ledger.spent <= told.rho
-    return tape, column.discovered(starts)
+    bought = purchase_of("x", column, rows=k, rho=500.0)
+    found, _ = bought.buy(Histogram.of(np.array(rows, dtype=np.int64)), ledger)
+    assert ledger.spent <= bought.rho
+    return tape, found
 
 
 @pytest.mark.parametrize("k", [1, 2])
@@ -109,7 +108,7 @@ def test_a_fit_keeps_to_its_budget(make: Any, budget: dict[str, Any], n: int, tm
         assert sum(event.rho("gdp") for event in bought) <= step.rho
     for name in SCHEMA.undiscovered:
         assert 1 <= release.schema.columns[name].size <= SCHEMA.columns[name].size
-        assert f"Of {name!r} {release.schema.columns[name].size} bins were discovered." in release.notes
+        assert f"In {name!r}, {release.schema.columns[name].size} bins were discovered." in release.notes
     release.save(tmp_path / "r.chicle")
     again = chicle.load(tmp_path / "r.chicle")
     assert again.schema == release.schema
@@ -117,7 +116,7 @@ def test_a_fit_keeps_to_its_budget(make: Any, budget: dict[str, Any], n: int, tm
     pd.testing.assert_frame_equal(made, release.sample(50, seed=1))
     assert made.dtypes.equals(frame.dtypes)
     if n:
-        assert SCHEMA.check(made).fits
+        assert check_table(made, SCHEMA).fits
 
 
 def test_a_rare_number_makes_no_edge(tmp_path: Path) -> None:
@@ -152,7 +151,7 @@ def test_what_does_not_fit_costs_nothing(told: dict[str, Any], values: list[Any]
         chicle.Independent(epsilon=1, delta=1e-9).fit({"x": values}, schema, ledger=ledger)
     assert "4711" not in str(refusal.value)
     assert ledger.events == ()
-    assert rule in str(schema.check({"x": values}))
+    assert rule in str(check_table({"x": values}, schema))
 
 
 def test_a_spent_ledger_refuses() -> None:
@@ -164,7 +163,7 @@ def test_a_spent_ledger_refuses() -> None:
 
 def test_only_the_first_rows_of_a_person_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     tape = Tape()
-    monkeypatch.setattr(sys.modules["chicle.discovery.edges"], "release_gaussian", tape.release)
+    monkeypatch.setattr("chicle.discovery.edges.release_gaussian", tape.release)
     frame = {"who": [1, 1, 1, 2, 1, 3], "x": [5, 5, 900, 7, 900, 5]}
     told = {"x": {"type": "integer", "min": 0, "max": 999, "bins": {"private": 5}}}
     schema = Schema(told, person="who", max_records_per_person=2)
@@ -176,14 +175,10 @@ def test_only_the_first_rows_of_a_person_are_counted(monkeypatch: pytest.MonkeyP
 def test_batches_add_up() -> None:
     frame = table_of()[list(SCHEMA.undiscovered)]
     schema = Schema({name: SCHEMA.columns[name] for name in SCHEMA.undiscovered})
-    bought = [Purchase(name=name, rows=1, rho=0.1) for name in schema.undiscovered]
+    bought = [purchase_of(name, schema.columns[name], rows=1, rho=0.1) for name in schema.undiscovered]
     found = []
     for size in (5_000, 700):
-        parts = (
-            batch
-            for i in range(0, 5_000, size)
-            for batch in Source(frame.iloc[i : i + size], schema).batches(list(schema.domain))
-        )
+        parts = open_source([frame.iloc[i : i + size] for i in range(0, 5_000, size)], schema)
         found.append(resolve(schema, parts, bought, Ledger(Budget(rho=1), noise=TestNoise(3)))[0])
     assert found[0] == found[1]
     assert found[0].columns["income"].size > 10

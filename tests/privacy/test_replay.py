@@ -2,11 +2,10 @@
 
 One table is fitted and all that leaves it is noted. Its neighbour then gets the same released values, one after
 another: its noise is whatever would have turned its own counts into them, and sensitivity is how far that noise is off.
-Choices made from released values alone are the same in both, so any other look at private records shows, in the events
-or in the records made.
+What follows from released values alone is the same in both, so any other look at private rows shows: in the events, in
+the transcript, in the model, or in the records made.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,15 +14,21 @@ import numpy as np
 import pytest
 
 import chicle
-from chicle import Budget, Ledger, PrismOptions, Records, Schema
-from chicle.counting.records import Countable
-from chicle.mechanisms.base import Mechanism
+from chicle import Budget, Desk, Ledger, Measurement, Model, PrismOptions, Records, Release, Schema
+from chicle.counting.countable import UNITS
+from chicle.measurements.measurement import best_one_ways
+from chicle.measurements.merges import merge_rare
+from chicle.measurements.scores import Choice, Scores
+from chicle.measurements.transcript import Entry
+from chicle.mechanisms.base import BY_NAME, Mechanism
+from chicle.models.independent import IndependentModel
+from chicle.models.pgm import GraphicalModel
 from chicle.privacy import TestNoise
-from chicle.privacy import mechanisms as door
-from chicle.privacy.ledger import ExponentialEvent, GaussianEvent
-from chicle.selection.indif import INDIF_UNITS
+from chicle.privacy import primitives as door
+from chicle.privacy.events import ExponentialEvent, GaussianEvent
 
-MECHANISMS: dict[str, Callable[..., Mechanism]] = {
+Make = Callable[..., Mechanism]
+MECHANISMS: dict[str, Make] = {
     "Independent": chicle.Independent,
     "PrivSyn": lambda **given: chicle.PrivSyn(options={"passes": 3}, **given),
     "PrivSyn-published": lambda **given: chicle.PrivSyn(form="published", options={"passes": 3}, **given),
@@ -37,7 +42,7 @@ MECHANISMS: dict[str, Callable[..., Mechanism]] = {
     "Gaussian": chicle.Gaussian,
     "AIM": chicle.AIM,
     "AIM-rounds": lambda **given: chicle.AIM(rounds=3, workload=[("a", "b", "c"), ("d", "e"), ("b", "f")], **given),
-    "AIM-pgm": lambda **given: chicle.AIM(generator="pgm", **given),
+    "AIM-published": lambda **given: chicle.AIM(published=True, **given),
     "Prism": chicle.Prism,
     "Prism-pairs": lambda **given: chicle.Prism(options=PrismOptions(order=2, sizes=(3, 2)), **given),
     "Prism-plain": lambda **given: chicle.Prism(
@@ -50,13 +55,13 @@ class NoNoise(TestNoise):
     """Whoever draws noise past the one door is found out."""
 
     def rounded_gaussian(self, *_: Any) -> Any:
-        raise AssertionError("noise was drawn elsewhere")
+        raise AssertionError("noise was drawn past the door")
 
     def discrete_laplace(self, *_: Any) -> Any:
-        raise AssertionError("noise was drawn elsewhere")
+        raise AssertionError("noise was drawn past the door")
 
     def choose(self, *_: Any) -> Any:
-        raise AssertionError("noise was drawn elsewhere")
+        raise AssertionError("noise was drawn past the door")
 
 
 @dataclass
@@ -113,25 +118,60 @@ def table_of(seed: int, rows: int, domain: dict[str, int]) -> Any:
 
 
 def run(
-    make: Callable[..., Mechanism],
+    make: Make,
     rows: Any,
     schema: Schema,
     budget: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
     *,
     replayed: Tape | None = None,
-) -> tuple[Tape, Records, tuple[str, ...]]:
+) -> tuple[Tape, Records, Release]:
     tape = Tape(replayed)
-    # By the modules' names: those of the package are functions.
-    for module in ("chicle.measurements.measurement", "chicle.selection.indif", "chicle.selection.worst"):
-        monkeypatch.setattr(sys.modules[module], "release_gaussian", tape.release)
-    monkeypatch.setattr(sys.modules["chicle.selection.worst"], "release_choice", tape.choose)
+    monkeypatch.setattr("chicle.measurements.desk.release_gaussian", tape.release)
+    monkeypatch.setattr("chicle.measurements.desk.release_choice", tape.choose)
     k = schema.max_records_per_person
     records = Records(dict(zip(schema.domain, rows.T, strict=True)), schema.domain, max_records_per_person=k)
     noise = TestNoise(11) if replayed is None else NoNoise(11)
     synth = make(**budget).fit(records, schema, ledger=Ledger(Budget(**budget), noise=noise))
-    assert list(synth.ledger_.events) == tape.events, "nothing is paid for elsewhere"
-    return tape, synth.sample(200, seed=5), synth.release_.notes
+    assert list(synth.ledger_.events) == tape.events, "nothing is paid for past the door"
+    return tape, synth.sample(200, seed=5), synth.release_
+
+
+def said(entry: Entry) -> Any:
+    """All that an entry of a transcript says, as plain data that can be compared."""
+    if isinstance(entry, Measurement):
+        return "measurement", entry.query.key, entry.values.tolist(), entry.sigma, entry.protected
+    if isinstance(entry, Scores):
+        return "scores", entry.cliques, entry.values.tolist(), entry.sigma, entry.protected
+    if isinstance(entry, Choice):
+        return "choice", entry.clique, entry.epsilon, entry.among, dict(entry.context)
+    arrays = {name: array.tolist() for name, array in entry.to_arrays().items()}
+    return "merge", list(entry.original.items()), list(entry.domain.items()), arrays
+
+
+def check_same(mine: tuple[Tape, Records, Release], theirs: tuple[Tape, Records, Release]) -> None:
+    """Check that nothing but what was released is in what two fits leave."""
+    (first, made, release), (second, again, replayed) = mine, theirs
+    assert len(first.events) == len(second.events)
+    entries, others = release.transcript.entries, replayed.transcript.entries
+    assert [type(entry) for entry in entries] == [type(entry) for entry in others]
+    for entry, other in zip(entries, others, strict=True):
+        assert said(entry) == said(other), "a transcript follows from what was released"
+    assert release.notes == replayed.notes
+    assert release.total == replayed.total
+    assert [said(split) for split in release.splits] == [said(split) for split in replayed.splits]
+    state, same = release.model.state(), replayed.model.state()
+    assert state.keys() == same.keys()
+    for name, array in state.items():
+        np.testing.assert_array_equal(array, same[name], "a model follows from what was released")
+    for name in made.domain:
+        np.testing.assert_array_equal(made[name], again[name], "records follow from what was released")
+
+
+def test_every_mechanism_is_replayed() -> None:
+    ours = {one for one in BY_NAME.values() if one.__module__.startswith("chicle.")}
+    assert len(ours) > 7
+    assert ours == {type(make(rho=1.0)) for make in MECHANISMS.values()}
 
 
 DOMAIN = {"a": 2, "b": 3, "c": 30, "d": 4, "e": 12, "f": 2, "g": 1}
@@ -156,17 +196,23 @@ def test_a_person_moves_every_release_by_no_more_than_its_event_says(
     table = table_of(rows + k, rows, DOMAIN)
     make = MECHANISMS[mechanism]
     scores_move = 4 if mechanism == "PrivSyn-published" else 1
-    everybody, made, notes = run(make, table, schema, budget, monkeypatch)
-    chooses = mechanism.startswith("MWEM") or (mechanism == "AIM-pgm" and rows > 2)
+    fitted = run(make, table, schema, budget, monkeypatch)
+    everybody, _, release = fitted
+    chooses = mechanism.startswith("MWEM") or (mechanism == "AIM-published" and rows > 2)
     assert bool(everybody.sensitivities) is chooses
+    transcript = release.transcript
+    assert len(transcript.choices) == len(everybody.sensitivities)
+    paid = [*transcript.measurements, *transcript.scores, *transcript.choices]
+    assert len(paid) == len(everybody.events), "each release is written once"
     if mechanism.startswith(("Prism", "AIM")) and rows > 2:
         assert any(len(event.clique or ()) > 1 for event in everybody.events), "or there is little to replay"
     newcomer = np.repeat([[size - 1 for size in DOMAIN.values()]], k, axis=0)
     odd = np.array([[i % 2 * (size - 1) for i, size in enumerate(DOMAIN.values())]] * k)
     neighbours = [table[k:], table[:-1], np.concatenate([table, newcomer]), np.concatenate([odd, table])]
     for neighbour in neighbours:
-        tape, again, same_notes = run(make, neighbour, schema, budget, monkeypatch, replayed=everybody)
-        assert len(tape.events) == len(everybody.events)
+        replayed = run(make, neighbour, schema, budget, monkeypatch, replayed=everybody)
+        check_same(fitted, replayed)
+        tape, _, _ = replayed
         sensitivities = iter(everybody.sensitivities)
         for event, mine, theirs in zip(everybody.events, everybody.exact, tape.exact, strict=True):
             if isinstance(event, ExponentialEvent):
@@ -175,14 +221,11 @@ def test_a_person_moves_every_release_by_no_more_than_its_event_says(
             moved = np.abs(mine.astype(float) - theirs)
             assert np.linalg.norm(moved.ravel()) <= event.l2_sensitivity * (1 + 1e-12)
             if event.clique is None:
-                assert moved.max() <= scores_move * k * INDIF_UNITS
-                assert event.l2_sensitivity >= scores_move * k * INDIF_UNITS * event.values**0.5
+                assert moved.max() <= scores_move * k * UNITS
+                assert event.l2_sensitivity >= scores_move * k * UNITS * event.values**0.5
             else:
                 assert event.l2_sensitivity == k
                 assert moved.sum() == abs(len(neighbour) - len(table)), "each row is in one cell"
-        assert notes == same_notes
-        for name in DOMAIN:
-            np.testing.assert_array_equal(made[name], again[name], "nothing but what was released is used")
 
 
 @pytest.mark.parametrize("mechanism", ["Independent", "PrivSyn", "Prism", "AIM"])
@@ -200,49 +243,117 @@ def test_coarse_and_combined_columns_move_by_no_more(mechanism: str, k: int, mon
     )
     budget = {"epsilon": 3.0, "delta": 1e-9}
     table = table_of(k, 1_500, DOMAIN)
-    everybody, made, _ = run(MECHANISMS[mechanism], table, schema, budget, monkeypatch)
+    fitted = run(MECHANISMS[mechanism], table, schema, budget, monkeypatch)
+    everybody, _, _ = fitted
     assert [event.clique for event in everybody.events[:2]] == [("c",), ("e",)]
     assert [event.values for event in everybody.events[:2]] == [30, 12], "fine 1-ways"
     odd = np.array([[0, 0, 29, 0, 11, 1, 0]] * k)  # a combination that is not listed, and a violation
     for neighbour in (table[k:], np.concatenate([odd, table])):
-        tape, again, _ = run(MECHANISMS[mechanism], neighbour, schema, budget, monkeypatch, replayed=everybody)
+        replayed = run(MECHANISMS[mechanism], neighbour, schema, budget, monkeypatch, replayed=everybody)
+        check_same(fitted, replayed)
+        tape, again, _ = replayed
         for event, mine, theirs in zip(everybody.events, everybody.exact, tape.exact, strict=True):
             moved = np.abs(mine.astype(float) - theirs)
             assert np.linalg.norm(moved.ravel()) <= event.l2_sensitivity * (1 + 1e-12)
             if event.clique is not None:
                 assert event.l2_sensitivity == k
                 assert moved.sum() == k, "each row is in one cell"
-        for name in DOMAIN:
-            np.testing.assert_array_equal(made[name], again[name], "nothing but what was released is used")
         assert not ((again["b"] == 0) & (again["c"] >= 20)).any()
         assert (((again["a"] == 0) & (again["d"] > 0)) | ((again["a"] == 1) & (again["d"] == 0))).all()
 
 
-def test_a_mechanism_that_peeks_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Peeks(chicle.Prism):
-        def _fit(self, records: Countable, *arguments: Any) -> Any:
-            (number,) = chicle.count(records, [()])
-            self.options = PrismOptions(selection=0.02 + 0.01 * int(number % 2))
-            return super()._fit(records, *arguments)
+# --- Mechanisms that get at the rows all the same ---------------------------------------------------------------------
 
+
+def peek(desk: Desk) -> int:
+    """Return the exact number of records. The desk has no way to it; only the mangled name of its own field has."""
+    (number,) = desk._Desk__rows.count([()])  # type: ignore[attr-defined]
+    return int(number)
+
+
+class AsksMore(chicle.Prism):
+    """Splits its budget by the exact number of records."""
+
+    def run(self, desk: Desk) -> Model:
+        self.options = PrismOptions(selection=0.02 + 0.01 * (peek(desk) % 2))
+        return super().run(desk)
+
+
+class ChoosesAmongOthers(chicle.MWEM):
+    """Chooses among other cliques, by the exact number of records."""
+
+    def run(self, desk: Desk) -> GraphicalModel:
+        self.workload = [("a", "b"), ("c", "d"), ("e", "f")][: 2 + peek(desk) % 2]
+        return super().run(desk)
+
+
+class MergesByRows(chicle.Independent):
+    """Merges values by the exact number of records, after all is paid for."""
+
+    def run(self, desk: Desk) -> IndependentModel:
+        model = super().run(desk)
+        one_ways = list(best_one_ways(desk.transcript.measurements, desk.domain).values())
+        desk.merged(merge_rare(one_ways, desk.domain, theta=3.0 + 30 * (peek(desk) % 2)))
+        return model
+
+
+class WritesDown(chicle.MWEM):
+    """Keeps the exact number of records with its choices."""
+
+    def run(self, desk: Desk) -> GraphicalModel:
+        model = super().run(desk)
+        for i, entry in enumerate(desk.transcript.entries):
+            if isinstance(entry, Choice):
+                number = float(peek(desk))
+                desk.transcript.entries[i] = Choice(entry.clique, entry.epsilon, entry.among, {"n": number})
+        return model
+
+
+class Tells(chicle.Independent):
+    """Says the exact number of records in a note."""
+
+    def run(self, desk: Desk) -> IndependentModel:
+        desk.note(f"There are {peek(desk)} records.")
+        return super().run(desk)
+
+
+class Learns(chicle.Independent):
+    """Fits its model to exact counts."""
+
+    def run(self, desk: Desk) -> IndependentModel:
+        model = super().run(desk)
+        exact = desk._Desk__rows.count([("b",)])[0]  # type: ignore[attr-defined]
+        targets = [one if one.clique != ("b",) else Measurement(("b",), exact, one.sigma) for one in desk.targets]
+        return type(model)().fit(targets, desk.domain)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "caught"),
+    [
+        (AsksMore, "another question"),
+        (ChoosesAmongOthers, "another question"),
+        (MergesByRows, "a transcript follows"),
+        (WritesDown, "a transcript follows"),
+        (Tells, "There are"),
+        (Learns, "a model follows"),
+    ],
+)
+def test_a_mechanism_that_peeks_is_caught(mechanism: Make, caught: str, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = Schema.from_cardinalities(DOMAIN)
     table = table_of(0, 3_000, DOMAIN)
     budget = {"epsilon": 1.0, "delta": 1e-9}
-    tape, _, _ = run(Peeks, table, schema, budget, monkeypatch)
-    with pytest.raises(AssertionError, match="another question"):
-        run(Peeks, table[1:], schema, budget, monkeypatch, replayed=tape)
+    fitted = run(mechanism, table, schema, budget, monkeypatch)
+    check_same(fitted, run(mechanism, table, schema, budget, monkeypatch, replayed=fitted[0]))  # on the same rows
+    with pytest.raises(AssertionError, match=caught):
+        check_same(fitted, run(mechanism, table[1:], schema, budget, monkeypatch, replayed=fitted[0]))
 
 
-def test_a_choice_that_peeks_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Peeks(chicle.MWEM):
-        def _fit(self, records: Countable, *arguments: Any) -> Any:
-            (number,) = chicle.count(records, [()])
-            self.workload = [("a", "b"), ("c", "d"), ("e", "f")][: 2 + int(number % 2)]
-            return super()._fit(records, *arguments)
+def test_noise_past_the_door_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Draws(chicle.Independent):
+        def run(self, desk: Desk) -> IndependentModel:
+            door.gaussian([peek(desk)], l2_sensitivity=1, sigma=50.0, ledger=desk._purse.ledger)
+            return super().run(desk)
 
     schema = Schema.from_cardinalities(DOMAIN)
-    table = table_of(0, 3_000, DOMAIN)
-    budget = {"epsilon": 1.0, "delta": 1e-9}
-    tape, _, _ = run(Peeks, table, schema, budget, monkeypatch)
-    with pytest.raises(AssertionError, match="another question"):
-        run(Peeks, table[1:], schema, budget, monkeypatch, replayed=tape)
+    with pytest.raises(AssertionError, match="past the door"):
+        run(Draws, table_of(0, 300, DOMAIN), schema, {"rho": 1.0}, monkeypatch)

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chicle
-from chicle import AIM, Budget, InfeasibleError, Ledger, Measurement, ParameterError, Pgm, Records, Schema, Workload
+from chicle import AIM, Budget, InfeasibleError, Ledger, Measurement, ParameterError, Query, Records, Schema, Workload
 from chicle.mechanisms.aim_candidates import penalty
-from chicle.mechanisms.aim_model import ModelRounds
+from chicle.mechanisms.aim_model import ModelRun
 from chicle.mechanisms.aim_records import candidates
-from chicle.models.pgm import jt_sizes
+from chicle.models.pgm import GraphicalModel, Pgm, jt_size, jt_sizes
 from chicle.privacy import ExponentialEvent, GaussianEvent, TestNoise
 from chicle.releases.bounds import count_in_buckets
 from chicle.selection.expected_error import NoiseClasses, noise_error
@@ -39,24 +39,24 @@ def error(real: Records, made: Records, clique: tuple[str, ...]) -> float:
     return float(np.abs(a / len(real) - b / len(made)).sum() / 2)
 
 
-@pytest.mark.parametrize("generator", ["records", "pgm"])
-def test_what_no_pair_tells_is_found_in_triples(generator: Any) -> None:
+@pytest.mark.parametrize("published", [False, True])
+def test_what_no_pair_tells_is_found_in_triples(published: bool) -> None:
     real = dependent(20_000)
     workload = Workload.all_kway(DOMAIN, 3)
-    synth = AIM(epsilon=5, delta=1e-9, workload=workload, generator=generator).fit(real)
+    synth = AIM(epsilon=5, delta=1e-9, workload=workload, published=published).fit(real)
     assert any({"a", "b", "d"} <= set(one.clique) for one in synth.release_.measurements)
     made = synth.sample(seed=0)
     assert error(real, made, ("a", "b", "d")) < 0.03
-    pairs = AIM(epsilon=5, delta=1e-9, workload=Workload.all_kway(DOMAIN, 2), generator=generator).fit(real)
+    pairs = AIM(epsilon=5, delta=1e-9, workload=Workload.all_kway(DOMAIN, 2), published=published).fit(real)
     largest = max(len(one.clique) for one in pairs.release_.measurements)
-    assert largest == 2 if generator == "pgm" else largest <= 4, "of the workload's closure, or packed"
+    assert largest == 2 if published else largest <= 4, "of the workload's closure, or packed"
 
 
-@pytest.mark.parametrize("generator", ["records", "pgm"])
-def test_only_what_the_workload_needs_is_measured(generator: Any) -> None:
+@pytest.mark.parametrize("published", [False, True])
+def test_only_what_the_workload_needs_is_measured(published: bool) -> None:
     real = dependent(20_000)
     workload = Workload([("c", "e")])
-    synth = AIM(epsilon=2, delta=1e-9, workload=workload, generator=generator).fit(real)
+    synth = AIM(epsilon=2, delta=1e-9, workload=workload, published=published).fit(real)
     larger = {one.clique for one in synth.release_.measurements if len(one.clique) > 1}
     assert larger == {("c", "e")}
     assert error(real, synth.sample(seed=1), ("c", "e")) < 0.02
@@ -85,7 +85,7 @@ def test_the_spend_ends_on_the_budget_for_any_data_and_any_number_of_rounds(
     rounds: int, rows: int, epsilon: float, alpha: float, accounting: Any
 ) -> None:
     budget: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-9, "accounting": accounting}
-    synth = AIM(generator="pgm", rounds=rounds, alpha=alpha, iterations=10, **budget).fit(dependent(rows))
+    synth = AIM(published=True, rounds=rounds, alpha=alpha, iterations=10, **budget).fit(dependent(rows))
     whole = Budget(**budget).rho
     assert whole * (1 - 1e-9) <= synth.ledger_.spent <= whole
     assert synth.ledger_.epsilon() <= epsilon
@@ -103,7 +103,7 @@ def test_records_end_on_the_budget_too(rounds: int | None, rows: int) -> None:
 def test_rounds_of_a_model_are_those_of_the_paper() -> None:
     real, rho, alpha, planned = dependent(4_000), 0.02, 0.9, 16 * len(DOMAIN)
     ledger = Ledger(Budget(rho=rho))
-    AIM(rho=rho, generator="pgm").fit(real, ledger=ledger)
+    AIM(rho=rho, published=True).fit(real, ledger=ledger)
     singles, rest = ledger.events[: len(DOMAIN)], ledger.events[len(DOMAIN) :]
     first = math.sqrt(planned / (2 * alpha * rho))
     assert all(isinstance(one, GaussianEvent) and one.sigma == pytest.approx(first) for one in singles)
@@ -122,24 +122,27 @@ def test_rounds_of_a_model_are_those_of_the_paper() -> None:
     assert left == pytest.approx(0, abs=1e-9 * rho)
 
 
-def test_rounds_are_told_and_do_not_depend_on_what_a_ledger_has_paid_before() -> None:
+def test_progress_is_heard_and_rounds_do_not_depend_on_what_a_ledger_has_paid_before() -> None:
     real = dependent(4_000)
     budget: dict[str, Any] = {"rho": 0.05}
     shared = Ledger(Budget(rho=0.5))
-    told: list[tuple[int, float]] = []
-    AIM(generator="pgm", **budget).fit(real, ledger=shared)
-    second = AIM(generator="pgm", progress=lambda *note: told.append(note), **budget).fit(real, ledger=shared)
-    rounds = second.release_.options["rounds"]
-    assert [number for number, _ in told] == list(range(1, len(rounds)))
-    assert all(0 <= moved <= 2 for _, moved in told)
+    heard: list[tuple[int, float]] = []
+    AIM(published=True, **budget).fit(real, ledger=shared)
+    second = AIM(published=True, progress=lambda *note: heard.append(note), **budget).fit(real, ledger=shared)
+    choices = second.release_.transcript.choices
+    rounds, steps = heard[: len(choices) - 1], heard[len(choices) - 1 :]
+    assert [number for number, _ in rounds] == list(range(1, len(choices)))
+    assert all(0 <= moved <= 2 for _, moved in rounds)
+    assert steps, "and then the steps of the last model's fit"
+    assert [number for number, _ in steps] == sorted({number for number, _ in steps})
     first_part = (len(DOMAIN) * 0.9 + 1) / (16 * len(DOMAIN))
-    assert rounds[0][1] == pytest.approx(first_part, rel=1e-6), "[A] line 13: of this fit's own budget"
-    assert rounds[-1][1] == 1
+    assert choices[0].context["part"] == pytest.approx(first_part, rel=1e-6), "[A] line 13: of this fit's own budget"
+    assert choices[-1].context["part"] == 1
 
 
 def test_candidates_fit_their_share_of_the_model_and_are_worth_their_noise() -> None:
     domain = chicle.Domain({"a": 30, "b": 30, "c": 30, "d": 2})
-    run = ModelRounds(domain, Workload.all_kway(domain, 3), max_size=8 * 3_000, iterations=5)
+    run = ModelRun(domain, Workload.all_kway(domain, 3), max_size=8 * 3_000, iterations=5)
     ones = [Measurement((name,), np.full(size, 9_000 / size), 5.0) for name, size in domain.items()]
     found = run.openings().after(ones, 1.0, 1.0).cliques
     assert ("a", "b", "d") in found
@@ -158,7 +161,7 @@ def test_what_the_model_holds_stays_open_where_it_has_no_room(seed: int) -> None
     rng = np.random.default_rng(seed)
     domain = chicle.Domain({f"x{i}": int(rng.integers(2, 9)) for i in range(9)})
     zeros = {tuple(sorted(rng.choice(list(domain), 4, replace=False))): np.zeros(1, dtype=bool) for _ in range(2)}
-    run = ModelRounds(domain, Workload.all_kway(domain, 3), max_size=1, iterations=5, zeros=zeros)
+    run = ModelRun(domain, Workload.all_kway(domain, 3), max_size=1, iterations=5, zeros=zeros)
     measured = [Measurement((name,), np.full(size, 9_000 / size), 5.0) for name, size in domain.items()]
     openings, singles = run.openings(), [(name,) for name in domain]
     for _ in range(12):
@@ -172,7 +175,7 @@ def test_what_the_model_holds_stays_open_where_it_has_no_room(seed: int) -> None
 def test_sizes_are_not_worked_out_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is open and fits is what [A] line 13 asks for, but where greedy orders happen to shrink a tree."""
     domain = chicle.Domain({f"x{i}": 2 + i % 5 for i in range(12)})
-    run = ModelRounds(domain, Workload.all_kway(domain, 3), max_size=8 * 20_000, iterations=5)
+    run = ModelRun(domain, Workload.all_kway(domain, 3), max_size=8 * 20_000, iterations=5)
     measured = [Measurement((name,), np.full(size, 9_000 / size), 5.0) for name, size in domain.items()]
     asked: list[int] = []
 
@@ -191,7 +194,7 @@ def test_sizes_are_not_worked_out_every_round(monkeypatch: pytest.MonkeyPatch) -
         looked += any(asked)
         held = {one.clique for one in measured}
         sizes = jt_sizes(all_cliques, domain, held=held)
-        limit = max(part * run.max_size, chicle.jt_size(held, domain))
+        limit = max(part * run.max_size, jt_size(held, domain))
         fitting = {c for c, size in zip(all_cliques, sizes, strict=True) if size <= limit}
         found = {c for c, fits in zip(open_to.cliques, open_to.fit(open_to.cliques), strict=True) if fits}
         assert found <= fitting
@@ -200,7 +203,7 @@ def test_sizes_are_not_worked_out_every_round(monkeypatch: pytest.MonkeyPatch) -
         clique = sorted(found)[rng.integers(len(found))]
         measured.append(Measurement(clique, np.full(domain.shape(clique), 9_000 / domain.cells(clique)), 5.0))
     assert looked < 18
-    assert chicle.jt_size([one.clique for one in measured], domain) > run.max_size / 4, "the limit was felt"
+    assert jt_size([one.clique for one in measured], domain) > run.max_size / 4, "the limit was felt"
 
 
 def test_structural_zeros_stay_empty_and_do_no_harm() -> None:
@@ -220,9 +223,9 @@ def test_structural_zeros_stay_empty_and_do_no_harm() -> None:
         schema = Schema(told, constraints=forbidden if zeros else None)
         for seed in range(5):
             ledger = Ledger(Budget(epsilon=0.3, delta=1e-9), noise=TestNoise(seed))
-            synth = AIM(epsilon=0.3, delta=1e-9, generator="pgm").fit(frame, schema, ledger=ledger)
-            model = synth.release_._generator.model()  # type: ignore[attr-defined]
-            table = model.marginal(("age", "wed"))
+            synth = AIM(epsilon=0.3, delta=1e-9, published=True).fit(frame, schema, ledger=ledger)
+            assert isinstance(synth.release_.model, GraphicalModel)
+            (table,) = synth.release_.model.expect([("age", "wed")])
             if zeros:
                 assert table[:3, 1:].sum() == 0
             made = synth.sample(rows, seed=seed)
@@ -236,9 +239,8 @@ def test_structural_zeros_stay_empty_and_do_no_harm() -> None:
 
 def test_a_budget_too_small_for_tables_goes_to_the_1_ways() -> None:
     real = dependent(40)
-    generators: list[Any] = ["records", "pgm"]
-    for generator in generators:
-        synth = AIM(epsilon=0.01, delta=1e-9, generator=generator).fit(real)
+    for published in (False, True):
+        synth = AIM(epsilon=0.01, delta=1e-9, published=published).fit(real)
         assert all(len(one.clique) <= 1 for one in synth.release_.measurements)
         assert any("attributes are independent" in note for note in synth.release_.notes)
         assert synth.ledger_.spent >= 0.999 * synth.ledger_.budget.rho
@@ -247,21 +249,21 @@ def test_a_budget_too_small_for_tables_goes_to_the_1_ways() -> None:
 def test_what_no_model_can_hold_is_refused_before_anything_is_spent() -> None:
     ledger = Ledger(Budget(epsilon=1, delta=1e-9))
     with pytest.raises(InfeasibleError, match="max_size"):
-        AIM(epsilon=1, delta=1e-9, generator="pgm", max_size=100).fit(dependent(10), ledger=ledger)
+        AIM(epsilon=1, delta=1e-9, published=True, max_size=100).fit(dependent(10), ledger=ledger)
     with pytest.raises(ParameterError, match="at least 6"):
-        AIM(epsilon=1, delta=1e-9, generator="pgm", rounds=5).fit(dependent(10), ledger=ledger)
+        AIM(epsilon=1, delta=1e-9, published=True, rounds=5).fit(dependent(10), ledger=ledger)
     assert not ledger.events
     # A cap that holds little more than the 1-ways is kept to.
     cap = 8 * (sum(DOMAIN.values()) + 6)
-    synth = AIM(epsilon=5, delta=1e-9, generator="pgm", max_size=cap).fit(dependent(3_000))
+    synth = AIM(epsilon=5, delta=1e-9, published=True, max_size=cap).fit(dependent(3_000))
     held = [one.clique for one in synth.release_.measurements]
-    assert 8 * sum(DOMAIN.values()) <= chicle.jt_size(held, DOMAIN) <= cap
+    assert 8 * sum(DOMAIN.values()) <= jt_size(held, DOMAIN) <= cap
 
 
-@pytest.mark.parametrize("generator", ["records", "pgm"])
-def test_a_loaded_release_makes_the_same_records_and_bounds(generator: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("published", [False, True])
+def test_a_loaded_release_makes_the_same_records_and_bounds(published: bool, tmp_path: Path) -> None:
     real = dependent(10_000)
-    synth = AIM(epsilon=4, delta=1e-9, generator=generator, workload=Workload.target(DOMAIN, "d")).fit(real)
+    synth = AIM(epsilon=4, delta=1e-9, published=published, workload=Workload.target(DOMAIN, "d")).fit(real)
     synth.release_.save(tmp_path / "r.chicle")
     again = chicle.load(tmp_path / "r.chicle")
     made, loaded = synth.sample(2_000, seed=3), again.sample(2_000, seed=3)
@@ -272,31 +274,31 @@ def test_a_loaded_release_makes_the_same_records_and_bounds(generator: Any, tmp_
     ):
         assert (one.supports, one.known) == (two.supports, two.known)
         assert one.distance == pytest.approx(two.distance, nan_ok=True)
-    assert json.dumps(dict(synth.release_.options)), "plain data"
+    assert json.dumps(dict(synth.release_.parameters)), "plain data"
 
 
-def coverage(generator: str, rounds: int | None, runs: int, epsilon: float) -> tuple[list[bool], list[bool]]:
+def coverage(published: bool, rounds: int | None, runs: int, epsilon: float) -> tuple[list[bool], list[bool]]:
     """Whether the bound held, for cliques with and without support, over many releases."""
     held: tuple[list[bool], list[bool]] = ([], [])
     cliques = [*combinations(DOMAIN, 2), *combinations(DOMAIN, 3)]
     real = dependent(1_500)
     for seed in range(runs):
         ledger = Ledger(Budget(epsilon=epsilon, delta=1e-6), noise=TestNoise(1_000 * seed))
-        synth = AIM(epsilon=epsilon, delta=1e-6, generator=generator, rounds=rounds).fit(real, ledger=ledger)  # type: ignore[arg-type]
+        synth = AIM(epsilon=epsilon, delta=1e-6, published=published, rounds=rounds).fit(real, ledger=ledger)
         made = synth.sample(seed=seed)
         for bound in synth.release_.error_bounds(cliques, synthetic=made):
             if not bound.known:
                 continue
-            seen = [(bound.clique, bound.coarsening)]
+            seen = [Query(bound.clique, bound.buckets)]
             (a,), (b,) = (list(count_in_buckets(table, seen)) for table in (real, made))
             true = float(np.abs(a / len(real) - b / len(made)).sum() / 2)
             held[0 if bound.supported else 1].append(true <= bound.distance)
     return held
 
 
-@pytest.mark.parametrize(("generator", "rounds"), [("records", 2), ("pgm", None)])
-def test_bounds_hold_as_often_as_they_say(generator: str, rounds: int | None) -> None:
-    supported, alone = coverage(generator, rounds, 100, 2.0)
+@pytest.mark.parametrize(("published", "rounds"), [(False, 2), (True, None)])
+def test_bounds_hold_as_often_as_they_say(published: bool, rounds: int | None) -> None:
+    supported, alone = coverage(published, rounds, 100, 2.0)
     assert len(supported) > 300
     assert len(alone) > 300
     assert np.mean(supported) >= 0.95
@@ -313,15 +315,15 @@ def test_distances_by_scores_are_not_idle() -> None:
     assert alone
     for bound in alone:
         assert bound.known
-        seen = [(bound.clique, bound.coarsening)]
+        seen = [Query(bound.clique, bound.buckets)]
         (a,), (b,) = (list(count_in_buckets(table, seen)) for table in (real, made))
         assert np.abs(a / len(real) - b / len(made)).sum() / 2 <= bound.distance < 0.3
         assert "table: distance at most" in repr(bound)
 
 
-@pytest.mark.parametrize("generator", ["records", "pgm"])
-def test_a_clique_may_be_asked_for_twice(generator: Any) -> None:
-    release = AIM(epsilon=1, delta=1e-9, generator=generator).fit(chicle.datasets.census(4_000, d=7)).release_
+@pytest.mark.parametrize("published", [False, True])
+def test_a_clique_may_be_asked_for_twice(published: bool) -> None:
+    release = AIM(epsilon=1, delta=1e-9, published=published).fit(chicle.datasets.census(4_000, d=7)).release_
     pairs = list(combinations(release.schema.domain, 2))
     once, twice = release.error_bounds(pairs), release.error_bounds([*pairs, *pairs])
     assert [bound.known for bound in twice] == 2 * [bound.known for bound in once]
@@ -339,15 +341,14 @@ def test_scores_that_were_paid_for_are_kept_though_nothing_was_chosen() -> None:
 
 
 def test_a_workload_of_1_ways_says_so() -> None:
-    generators: list[Any] = ["records", "pgm"]
-    for generator in generators:
-        synth = AIM(epsilon=5, delta=1e-9, workload=[("a",), ("b",)], generator=generator).fit(dependent(2_000))
+    for published in (False, True):
+        synth = AIM(epsilon=5, delta=1e-9, workload=[("a",), ("b",)], published=published).fit(dependent(2_000))
         assert "the workload asks for 1-ways alone" in synth.release_.notes[0]
 
 
 def test_the_same_clique_in_another_order() -> None:
     real = dependent(5_000)
-    release = AIM(epsilon=3, delta=1e-9, generator="pgm").fit(real).release_
+    release = AIM(epsilon=3, delta=1e-9, published=True).fit(real).release_
     for bound, turned in zip(
         release.error_bounds(list(combinations(DOMAIN, 2))),
         release.error_bounds([(b, a) for a, b in combinations(DOMAIN, 2)]),
@@ -362,16 +363,17 @@ def test_the_same_clique_in_another_order() -> None:
 def test_theorem_4_is_what_the_bound_computes() -> None:
     """By hand, for one round and one clique that was not chosen."""
     real = dependent(3_000)
-    synth = AIM(rho=0.3, generator="pgm", rounds=6, alpha=0.9).fit(real)
+    synth = AIM(rho=0.3, published=True, rounds=6, alpha=0.9).fit(real)
     release, domain = synth.release_, real.domain
-    rounds = release.options["rounds"]
-    run = ModelRounds(domain, Workload.all_kway(domain, 3), 80 * 2**20, 100)
-    t = len(rounds) - 1
+    choices = release.transcript.choices
+    run = ModelRun(domain, Workload.all_kway(domain, 3), 80 * 2**20, 100)
+    t = len(choices) - 1
     before = release.measurements[: len(domain) + t]
-    table, (epsilon, _) = release.measurements[len(domain) + t], rounds[t]
+    table, epsilon = release.measurements[len(domain) + t], choices[t].epsilon
     openings = run.openings()
-    for end, (one, (_, at)) in enumerate(zip(release.measurements[len(domain) :], rounds, strict=True), len(domain)):
-        open_to = openings.after(release.measurements[:end], one.sigma, at).cliques
+    for end, (one, choice) in enumerate(zip(release.measurements[len(domain) :], choices, strict=True), len(domain)):
+        assert choice.clique == one.clique
+        open_to = openings.after(release.measurements[:end], one.sigma, choice.context["part"]).cliques
     chosen = {one.clique for one in release.measurements}
     clique = next(c for c in open_to if not any(set(c) <= set(other) for other in chosen))
     model = Pgm(before[: len(domain)], domain).fit(100, tolerance=1e-3)

@@ -32,7 +32,7 @@ def counted(records: Records, bound: ErrorBound) -> npt.NDArray[np.float64]:
     assert bound.estimate is not None
     counts = np.zeros(bound.estimate.shape)
     each = {name: np.arange(size, dtype=np.uint32) for name, size in records.domain.items()}
-    maps = {**each, **bound.coarsening}
+    maps = {**each, **bound.buckets}
     np.add.at(counts, tuple(maps[name][records[name]] for name in bound.clique), 1)
     return counts
 
@@ -98,7 +98,7 @@ def test_the_estimate_is_the_mean_by_inverse_variance(seed: int) -> None:
         Measurement(("b", "a"), rng.integers(-9, 99, (3, 4)), 2.0),
         Measurement(("a",), rng.integers(-9, 99, 4), 5.0),
         Measurement(("c", "a", "b"), rng.integers(-9, 99, (2, 4, 3)), 3.0),
-        Measurement(("a", "b"), rng.integers(-9, 99, (2, 3)), 1.0, coarsening={"a": buckets}),
+        Measurement(("a", "b"), rng.integers(-9, 99, (2, 3)), 1.0, buckets={"a": buckets}),
     ]
     ab, a, ca = error_bounds(measurements, domain, [("a", "b"), ("a",), ("c", "a")])
     assert (ab.supports, a.supports, ca.supports) == (2, 3, 1)
@@ -117,8 +117,8 @@ def test_buckets_are_heard_at_the_finest_that_was_measured() -> None:
     thirds = {"a": np.array([0, 0, 1, 2])}
     crossing = {"a": np.array([0, 1, 1, 0])}
     values = np.arange(6).reshape(3, 2)
-    fine = Measurement(("a", "b"), values, 1.0, coarsening=thirds)
-    others = [Measurement(("a", "b"), np.full((2, 2), 50), 1.0, coarsening=coarse) for coarse in (halves, crossing)]
+    fine = Measurement(("a", "b"), values, 1.0, buckets=thirds)
+    others = [Measurement(("a", "b"), np.full((2, 2), 50), 1.0, buckets=coarse) for coarse in (halves, crossing)]
     (bound,) = error_bounds([fine, *others], domain, [("a", "b")])
     assert bound.supports == 1
     assert bound.estimate is not None
@@ -126,7 +126,7 @@ def test_buckets_are_heard_at_the_finest_that_was_measured() -> None:
     assert "in buckets" in repr(bound)
     full = Measurement(("b", "a"), np.array([[1, 2, 3, 4], [5, 6, 7, 8]]), 10.0)
     (both,) = error_bounds([fine, full], domain, [("a", "b")])
-    assert (both.supports, both.coarsening) == (1, {})
+    assert (both.supports, both.buckets) == (1, {})
     table = Records({"a": [0, 1, 2, 3, 3], "b": [0, 0, 1, 1, 1]}, domain)
     (bound,) = error_bounds([fine], domain, [("a", "b")], synthetic=table)
     made = counted(table, bound) * 15 / 5
@@ -137,8 +137,8 @@ def test_a_finer_measurement_helps_a_coarser_one_where_it_is_the_finest() -> Non
     domain = Domain({"a": 4, "b": 2, "c": 2})
     coarse = {"a": np.array([0, 0, 1, 2])}
     measurements = [
-        Measurement(("a", "b"), np.zeros((3, 2)), 1.0, coarsening=coarse),
-        Measurement(("a", "b", "c"), np.zeros((3, 2, 2)), 1.0, coarsening=coarse),
+        Measurement(("a", "b"), np.zeros((3, 2)), 1.0, buckets=coarse),
+        Measurement(("a", "b", "c"), np.zeros((3, 2, 2)), 1.0, buckets=coarse),
     ]
     bound, alone = (error_bounds(some, domain, [("a", "b")])[0] for some in (measurements, measurements[:1]))
     assert bound.supports == 2

@@ -10,7 +10,9 @@ import pytest
 import chicle
 from chicle import Comparison
 from chicle.comparison import plot, run
+from chicle.comparison.contenders import contender
 from chicle.errors import ArtefactError, DomainError, ParameterError, PrivacyError, SchemaError
+from chicle.mechanisms.variants import mechanism_names
 
 CENSUS = chicle.datasets.census(1_500, d=4)
 PEER = "tests.contenders:"
@@ -127,6 +129,14 @@ def test_it_is_drawn(tmp_path: Path, started: list[Any], ending: str) -> None:
     assert drawn[:4] in (b"<?xm", b"\x89PNG")
     with pytest.raises(ParameterError, match=r"a picture is \*.svg or \*.png"):
         plot(found, tmp_path / "p.gif")
+
+
+def test_every_name_is_a_contender() -> None:
+    assert {"aim", "aim-published", "privsyn-pgm", "privsyn-descent"} <= set(mechanism_names())
+    few = chicle.datasets.census(200, d=2)
+    for name in mechanism_names():
+        made = contender(name)(few, chicle.Schema(few.domain), epsilon=1, delta=1e-9, seed=0, threads=1)
+        assert made.domain == few.domain
 
 
 def test_what_can_not_run_is_refused_first(started: list[Any]) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Clique, Domain, Measurement, Records
+from chicle.measurements.merges import merge_rare
 from chicle.models.compose import compose
 
 SIZES = {"a": 3, "b": 4, "c": 2, "d": 5, "e": 2, "f": 300}
@@ -109,11 +110,12 @@ def test_a_target_without_mass_is_uniform(values: Any) -> None:
 def test_the_mark_of_test_noise_survives_post_processing() -> None:
     """What was made with a test's seed stays marked, whatever is made of it."""
     marked = [
-        Measurement(("a", "b"), np.arange(12).reshape(3, 4), 1.0, private=False),
-        Measurement(("a",), np.array([900, 2, 5]), 10.0, private=False),
-        Measurement(("b",), np.array([300, 300, 25, 25]), 10.0, private=False),
+        Measurement(("a", "b"), np.arange(12).reshape(3, 4), 1.0, protected=False),
+        Measurement(("a",), np.array([900, 2, 5]), 10.0, protected=False),
+        Measurement(("b",), np.array([300, 300, 25, 25]), 10.0, protected=False),
     ]
     domain = {"a": 3, "b": 4}
-    made = [*chicle.project(marked, domain), *chicle.compress(marked[1:], domain).one_ways]
+    merge = merge_rare(marked[1:], domain)
+    made = [*chicle.project(marked, domain), *(merge.over(one) for one in marked[1:])]
     assert len(made) == 5
-    assert not any(measurement.private for measurement in made)
+    assert not any(measurement.protected for measurement in made)

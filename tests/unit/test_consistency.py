@@ -63,7 +63,7 @@ def test_agreement_is_dense_weighted_least_squares(problem: tuple[Domain, list[M
     noisy = stacked(measured)
     # The nearest point with differences @ x = 0 in the norm of the inverse variances.
     gram = differences @ (variances[:, None] * differences.T)
-    expected = noisy - variances * (differences.T @ (np.linalg.pinv(gram) @ (differences @ noisy)))
+    expected = noisy - variances * (differences.T @ (np.linalg.pinv(gram, rcond=1e-10) @ (differences @ noisy)))
     np.testing.assert_allclose(stacked(found), expected, atol=1e-7)
 
 
@@ -268,22 +268,27 @@ A = Measurement(("a",), np.array([1.0, 2.0]), 1.0)
 @pytest.mark.parametrize(
     ("measured", "options", "kind", "rule"),
     [
-        ([], {}, DomainError, "at least one measurement"),
+        ([], {}, DomainError, "no measurements .* at least one"),
         ([Measurement(("z",), np.ones(2), 1.0)], {}, DomainError, "'z' is not an attribute"),
         ([Measurement(("a", "a"), np.ones((2, 2)), 1.0)], {}, DomainError, "names an attribute twice"),
-        ([Measurement(("a",), np.ones(3), 1.0)], {}, DomainError, r"\('a',\) has values of shape \(3,\); .* \(2,\)"),
+        (
+            [Measurement(("a",), np.ones(3), 1.0)],
+            {},
+            DomainError,
+            r"\('a',\) has another number .* 3 along 'a', which has 2",
+        ),
         (
             [Measurement(("a",), np.array([1, np.nan]), 1.0)],
             {},
             DomainError,
-            r"\('a',\) has values that are not finite",
+            r"\('a',\) has a value that is no finite count",
         ),
-        ([Measurement(("a",), np.array([1, np.inf]), 1.0)], {}, DomainError, "not finite"),
-        ([Measurement(("a",), np.array([1, 1e300]), 1.0)], {}, DomainError, "exceed 2"),
-        ([Measurement(("a",), np.array(["x", "y"]), 1.0)], {}, DomainError, "not numbers"),
-        ([Measurement(("a",), np.ones(2), 0.0)], {}, DomainError, r"\('a',\) has sigma 0; it must be positive"),
-        ([Measurement(("a",), np.ones(2), -1.0)], {}, DomainError, "must be positive"),
-        ([Measurement(("a",), np.ones(2), float("nan"))], {}, DomainError, "must be positive"),
+        ([Measurement(("a",), np.array([1, np.inf]), 1.0)], {}, DomainError, "no finite count"),
+        ([Measurement(("a",), np.array([1, 1e300]), 1.0)], {}, DomainError, "no finite count"),
+        ([Measurement(("a",), np.array(["x", "y"]), 1.0)], {}, DomainError, "has dtype .*counts plus noise"),
+        ([Measurement(("a",), np.ones(2), 0.0)], {}, DomainError, r"\('a',\) has sigma 0.0; it must be above 0"),
+        ([Measurement(("a",), np.ones(2), -1.0)], {}, DomainError, "must be above 0"),
+        ([Measurement(("a",), np.ones(2), float("nan"))], {}, DomainError, "must be above 0"),
         ([A], {"total": -1}, ParameterError, "total must be"),
         ([A], {"total": float("nan")}, ParameterError, "total must be"),
         ([A], {"nonnegativity": "clip"}, ParameterError, "must be one of 'least-squares', 'norm-sub'"),

@@ -13,15 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chicle
-from chicle import Domain, Measurement, Records, Schema, SchemaError
+from chicle import Desk, Domain, Measurement, Query, Records, Schema, SchemaError
+from chicle.codecs import Codec
+from chicle.codecs.recode import Attributes
+from chicle.codecs.repair import draw, mend, repair, swap
+from chicle.codecs.zeros import without_zeros
 from chicle.columns import Column, Integer, column_from_dict
-from chicle.columns.chosen import Chosen
 from chicle.columns.coarse import coarse_groups
+from chicle.columns.selector import Selector
+from chicle.schema.connected import connected
 from chicle.schema.constraints import constraints_from
-from chicle.schema.recode import Recoding
-from chicle.schema.repair import connected, draw, mend, repair, swap
-from chicle.schema.zeros import without_zeros
-from tests.schemas import Rule, coarse, columns, constraints, joint, selections, table_of
+from chicle.sources import check_table, decode_table, read_records
+from tests.schemas import Rule, coarse, columns, constraints, joint, read, selections, table_of
 
 AGE = {"type": "integer", "min": 0, "max": 99}
 MARITAL = {"type": "categorical", "values": ["never", "married", "widowed"], "missing": True}
@@ -52,7 +55,7 @@ def chosen(draw: st.DrawFn) -> tuple[Column, Any, set[int]]:
 @given(chosen())
 def test_a_declaration_names_the_codes_that_it_means(drawn: tuple[Column, Any, set[int]]) -> None:
     column, said, meant = drawn
-    assert set(np.flatnonzero(Chosen(column)(said)).tolist()) == meant
+    assert set(np.flatnonzero(Selector(column)(said)).tolist()) == meant
 
 
 @given(st.data())
@@ -90,7 +93,7 @@ def test_coarse_groups_are_those_declared(data: st.DataObject) -> None:
 )
 def test_ways_to_say_coarse(told: dict[str, Any], groups: list[int]) -> None:
     assert coarse_groups(column_from_dict("c", told)).tolist() == groups
-    assert Schema({"c": told}).model.domain == Domain({"c": max(groups) + 1})
+    assert Codec(Schema({"c": told})).domain == Domain({"c": max(groups) + 1})
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,7 @@ def test_ways_to_say_coarse(told: dict[str, Any], groups: list[int]) -> None:
         ({**MARITAL, "coarse": {"a": ["never"]}}, "coarse leaves out 'married'; put every value into a group"),
         (
             {**MARITAL, "coarse": {"a": {"not": "x"}}},
-            "'x' is none of its values; there is 'never', 'married', 'widowed'",
+            "'x' is not one of its values; it has 'never', 'married', 'widowed'",
         ),
         ({**MARITAL, "coarse": {"a": ["never", None], "b": ["married", "widowed"]}}, "'a' has missing"),
         ({**MARITAL, "coarse": {"a": ["never"], "b": {"not": [None]}}}, "'b' has a value that another group has"),
@@ -133,30 +136,30 @@ def test_a_bad_coarse_is_refused(column: dict[str, Any], rule: str) -> None:
 @pytest.mark.parametrize(
     ("constraint", "rule"),
     [
-        ([], "constraints must be a list|it is a mapping with `forbid`"),
+        ([], "constraints must be a list|it must be a mapping with `forbid`"),
         ({"forbit": {}}, "constraint 1: it has no 'forbit'; did you mean 'forbid'"),
-        ({"forbid": {"age": 5}}, r"about 1 column; a constraint is about two or three \(what one column may hold"),
-        ({"forbid": {"age": 5, "maritl": "never"}}, "'maritl' is no modelled column; did you mean 'marital'"),
+        ({"forbid": {"age": 5}}, r"about 1 column; a constraint is about two or three \(declare the values"),
+        ({"forbid": {"age": 5, "maritl": "never"}}, "'maritl' is not a modelled column; did you mean 'marital'"),
         (
             {"forbid": {"age": 5, "marital": "single"}},
-            "column 'marital': 'single' is none of its values; there is 'never'",
+            "column 'marital': 'single' is not one of its values; it has 'never'",
         ),
-        ({"forbid": {"age": 5, "smoker": 1}}, "column 'smoker': 1 is none of its values; there is False, True"),
+        ({"forbid": {"age": 5, "smoker": 1}}, "column 'smoker': 1 is not one of its values; it has False, True"),
         ({"forbid": {"age": {"below": 0}, "smoker": True}}, "column 'age': .* names none of its values"),
         ({"forbid": {"age": {"under": 5}, "smoker": True}}, r"a range is \{from: ..., to: ...\} \(both included\)"),
         ({"forbid": {"marital": {"below": "married"}, "smoker": True}}, "its values have no order"),
         ({"forbid": {"smoker": [True, None], "age": 5}}, "column 'smoker': it has no missing values"),
         (
             {"forbid": {"band": {"below": 15}, "smoker": True}},
-            "column 'band': `below: 15` cuts a bin in two; say `below:` 10 or 20, where bins begin, or add an edge",
+            "column 'band': `below: 15` cuts a bin in two; write `below:` 10 or 20, where bins begin, or add an edge",
         ),
-        ({"forbid": {"band": {"above": 10}, "smoker": True}}, "`above: 10` cuts a bin in two; say `from:` 10 or 20"),
+        ({"forbid": {"band": {"above": 10}, "smoker": True}}, "`above: 10` cuts a bin in two; write `from:` 10 or 20"),
         ({"forbid": {"band": 15, "smoker": True}}, "cuts a bin in two"),
-        ({"forbid": {"region": "north", "smoker": True}}, "'region' is determined by 'age'; say it of 'age'"),
+        ({"forbid": {"region": "north", "smoker": True}}, "'region' is determined by 'age'; constrain 'age' instead"),
         ({"if": {"age": 5}}, "it has 'if'; a constraint has `forbid`, `if` and `then`"),
         ({"if": {"age": 5}, "then": {"age": 6}}, "names a column twice"),
-        ({"if": {}, "then": {"age": 5, "smoker": True}}, "about values by column"),
-        ({"if": "age < 15", "then": {"smoker": False}}, "about values by column, such as .age: .below: 15"),
+        ({"if": {}, "then": {"age": 5, "smoker": True}}, "must map columns to values"),
+        ({"if": "age < 15", "then": {"smoker": False}}, "must map columns to values, such as .age: .below: 15"),
         ({"allow": ["age", "smoker"]}, "it has 'allow'; a constraint has"),
         ({"allow": ["age", "smoker"], "combinations": []}, "it lists none"),
         ({"allow": ["age", "smoker"], "combinations": [[1]]}, "a value of 'age' and of 'smoker', not"),
@@ -176,12 +179,12 @@ def test_a_bad_constraint_is_refused(constraint: Any, rule: str) -> None:
         ([], "combine must be a mapping"),
         ({"age": ["age", "smoker"]}, "combine 'age': a column has this name"),
         ({"x": ["age"]}, "combine 'x': columns must list two columns or more"),
-        ({"x": ["age", "age"]}, "names one twice"),
-        ({"x": ["age", "smokr"]}, "'smokr' is no modelled column; did you mean 'smoker'"),
+        ({"x": ["age", "age"]}, "lists a column twice"),
+        ({"x": ["age", "smokr"]}, "'smokr' is not a modelled column; did you mean 'smoker'"),
         ({"x": ["age", "smoker"], "y": ["age", "marital"]}, "combine 'y': column 'age' is in 'x' already"),
         ({"x": {"columns": ["age", "smoker"], "combos": []}}, "combine 'x': it has no 'combos'"),
         ({"x": {"columns": ["age", "smoker"], "others": [5, True]}}, "list some in `combinations`"),
-        ({"x": {"columns": ["age", "smoker"], "combinations": [[5, True]], "others": [6, True]}}, "none of the comb"),
+        ({"x": {"columns": ["age", "smoker"], "combinations": [[5, True]], "others": [6, True]}}, "others is not one"),
         (
             {"x": {"columns": ["age", "smoker"], "combinations": [[5, True]], "others": [[5, 6], True]}},
             "names one value",
@@ -215,7 +218,7 @@ def test_what_is_said_of_several_columns_is_saved(tmp_path_factory: pytest.TempP
         schema.save(folder / name)
         again = Schema.load(folder / name)
         assert again == schema
-        assert again.model == schema.model
+        assert (Codec(again).domain, Codec(again).ordinal) == (Codec(schema).domain, Codec(schema).ordinal)
     assert schema.mark_reviewed() == schema
 
 
@@ -224,38 +227,38 @@ def test_a_table_that_fits_comes_back_in_the_same_codes(drawn: Any, seed: int) -
     schema, rows, rules = drawn
     declared = {name: column.to_dict() for name, column in schema.columns.items()}
     table = table_of(declared, rows)
-    assert schema.check(table).fits
-    records, form = schema.read(table)
+    assert check_table(table, schema).fits
+    records, form = read(table, schema)
     assert not violating(records, rules)
-    seen = schema.joint.recode(records)
-    assert seen.domain == schema.model.domain
-    restored = schema.joint.restore(seen, (), np.random.default_rng(seed))
+    seen = Codec(schema).recode(records)
+    assert seen.domain == Codec(schema).domain
+    restored = Codec(schema).restore(seen, (), np.random.default_rng(seed))
     assert not violating(restored, rules)
-    if not schema.coarse or not rules:  # else what was drawn inside groups may have to be mended
-        again = schema.joint.recode(restored)
+    if not Codec(schema).coarse or not rules:  # else what was drawn inside groups may have to be mended
+        again = Codec(schema).recode(restored)
         for name in schema.domain:
-            if name not in schema.coarse:
+            if name not in Codec(schema).coarse:
                 np.testing.assert_array_equal(restored[name], records[name])
         for name in seen:
             np.testing.assert_array_equal(again[name], seen[name], "a group is split into what is in it")
-    made = schema.decode(restored, form, rng=np.random.default_rng(seed))
+    made = decode_table(restored, Codec(schema), form, rng=np.random.default_rng(seed))
     assert made.schema == table.schema, "names, order and types are kept"
-    codes = schema.encode(made)
+    codes = read_records(made, schema)
     for name in schema.domain:
         np.testing.assert_array_equal(codes[name], restored[name])
-    assert schema.check(made).fits
+    assert check_table(made, schema).fits
 
 
 @given(joint(), st.integers(0, 200), st.integers(0, 2**32))
 def test_no_row_violates_a_constraint_whatever_was_generated(drawn: Any, rows: int, seed: int) -> None:
     schema, _, rules = drawn
-    seen = random_records(schema.model.domain, rows, seed)
-    restored = schema.joint.restore(seen, (), np.random.default_rng(seed))
+    seen = random_records(Codec(schema).domain, rows, seed)
+    restored = Codec(schema).restore(seen, (), np.random.default_rng(seed))
     assert not violating(restored, rules)
-    twice = schema.joint.restore(seen, (), np.random.default_rng(seed))
+    twice = Codec(schema).restore(seen, (), np.random.default_rng(seed))
     for name in schema.domain:
         np.testing.assert_array_equal(twice[name], restored[name], "the seed fixes it")
-    assert not violating(schema.joint.restore(schema.joint.recode(restored), (), np.random.default_rng(0)), rules)
+    assert not violating(Codec(schema).restore(Codec(schema).recode(restored), (), np.random.default_rng(0)), rules)
 
 
 @st.composite
@@ -347,57 +350,59 @@ def test_zeros_are_where_no_allowed_row_can_be(drawn: Any, seed: int, data: st.D
     except SchemaError as error:
         assert "no row satisfies" in str(error) or "no combination is left" in str(error)  # noqa: PT017
         return
-    domain = schema.model.domain
+    domain = Codec(schema).domain
     size = data.draw(st.integers(1, min(3, len(domain))))
     clique = tuple(data.draw(st.permutations(list(domain)))[:size])
-    coarsening = {
+    buckets = {
         # Every bucket has a value.
-        name: np.unique([data.draw(st.integers(0, 1)) for _ in range(domain[name])], return_inverse=True)[1]
+        name: np.unique([data.draw(st.integers(0, 1)) for _ in range(domain[name])], return_inverse=True)[1].astype(
+            np.uint32
+        )
         for name in clique
         if data.draw(st.booleans())
     }
-    shape = [int(coarsening[name].max()) + 1 if name in coarsening else domain[name] for name in clique]
-    measured = Measurement(clique, np.random.default_rng(seed).integers(1, 9, shape), 1.0, coarsening=coarsening)
-    (kept,) = schema.joint.without_zeros([measured])
+    shape = [int(buckets[name].max()) + 1 if name in buckets else domain[name] for name in clique]
+    measured = Measurement(clique, np.random.default_rng(seed).integers(1, 9, shape), 1.0, buckets=buckets)
+    (kept,) = Codec(schema).without_zeros([measured])
     # Every row there is, one after the other.
     every = np.array(list(product(*(range(column.cardinality) for column in schema.columns.values()))))
     rows = Records(dict(zip(schema.domain, every.T, strict=True)), schema.domain)
-    for both in schema.recoding.combined.values():  # combinations that constraints rule out have no code
-        coarse_codes = [schema.recoding.groups.get(n, np.arange(99))[rows[n]] for n in both.columns]
+    for both in Codec(schema).attributes.combined.values():  # combinations that constraints rule out have no code
+        coarse_codes = [Codec(schema).attributes.groups.get(n, np.arange(99))[rows[n]] for n in both.columns]
         every = every[np.isin(np.ravel_multi_index(coarse_codes, both.shape), both.cells)]
     rows = Records(dict(zip(schema.domain, every.T, strict=True)), schema.domain)
     for one in schema.constraints:
-        attributes = {a for a, columns in schema.recoding.attributes.items() if set(columns) & set(one.columns)}
+        attributes = {a for a, columns in Codec(schema).attributes.columns.items() if set(columns) & set(one.columns)}
         if len(attributes) < 2 or not attributes <= set(clique):
             continue
         held = np.flatnonzero(one.holds({name: rows[name] for name in rows}))
-        seen = schema.joint.recode(Records({name: rows[name][held] for name in rows}, schema.domain))
+        seen = Codec(schema).recode(Records({name: rows[name][held] for name in rows}, schema.domain))
         there = np.zeros(shape, dtype=bool)
-        there[tuple(coarsening[a][seen[a]] if a in coarsening else seen[a] for a in clique)] = True
-        measured = Measurement(clique, np.where(there, measured.values, 0), 1.0, coarsening=coarsening)
+        there[tuple(buckets[a][seen[a]] if a in buckets else seen[a] for a in clique)] = True
+        measured = Measurement(clique, np.where(there, measured.values, 0), 1.0, buckets=buckets)
     np.testing.assert_array_equal(kept.values, measured.values)
 
 
 @given(joint(), st.integers(0, 2**32), st.data())
 def test_tables_of_attributes_tell_of_columns(drawn: Any, seed: int, data: st.DataObject) -> None:
     schema, _, _ = drawn
-    restored = schema.joint.restore(random_records(schema.model.domain, 50, seed), (), np.random.default_rng(seed))
-    seen = schema.joint.recode(restored)
+    restored = Codec(schema).restore(random_records(Codec(schema).domain, 50, seed), (), np.random.default_rng(seed))
+    seen = Codec(schema).recode(restored)
     clique = tuple(data.draw(st.permutations(list(seen.domain)))[:2])
-    coarsening = {
+    buckets = {
         name: np.array([data.draw(st.integers(0, 1)) for _ in range(seen.domain[name])])
         for name in clique
         if name in schema.domain and seen.domain[name] < 9 and data.draw(st.booleans())
     }
     if (
         seen.domain.cells(clique) > 10**5
-        or prod(schema.domain[n] for a in clique for n in schema.recoding.attributes[a]) > 10**6
+        or prod(schema.domain[n] for a in clique for n in Codec(schema).attributes.columns[a]) > 10**6
     ):
         return
     ledger = chicle.Ledger(chicle.Budget(rho=1e12))
-    (told,) = chicle.measure(seen, [clique], 1e-3, ledger, coarsening=[coarsening])
-    (column,) = schema.joint.over_columns([told])
-    (naive,) = chicle.measure(restored, [column.clique], 1e-3, ledger, coarsening=[column.coarsening])
+    (told,) = Desk(seen, ledger).measure([Query(clique, buckets)], sigma=1e-3)
+    (column,) = Codec(schema).over_columns([told])
+    (naive,) = Desk(restored, ledger).measure([column.query], sigma=1e-3)
     np.testing.assert_array_equal(column.values, naive.values)
 
 
@@ -406,16 +411,16 @@ def test_rows_of_others_are_counted_as_told() -> None:
     columns: dict[str, Any] = {"marital": MARITAL, "smoker": {"type": "boolean"}, "age": AGE}
     table = pd.DataFrame({"marital": ["never", "never", None], "smoker": [False, True, False], "age": [1, 2, 3]})
     strict = Schema(columns, combine={"both": told})
-    assert strict.model.domain == Domain({"both": 3, "age": 100})
+    assert Codec(strict).domain == Domain({"both": 3, "age": 100})
     rule = "combine 'both': the table has a combination of 'marital' and 'smoker' that is not listed; add it to `comb"
     with pytest.raises(SchemaError, match=rule):
         chicle.Independent(epsilon=1, delta=1e-9).fit(table, strict)
-    assert [problem.partition(";")[0] for problem in strict.check(table).problems] == [rule.partition(";")[0]]
+    assert [problem.partition(";")[0] for problem in check_table(table, strict).problems] == [rule.partition(";")[0]]
     lenient = Schema(columns, combine={"both": {**told, "others": ["married", True]}})
-    assert lenient.check(table).fits
-    seen = lenient.joint.recode(lenient.encode(table))
+    assert check_table(table, lenient).fits
+    seen = Codec(lenient).recode(read_records(table, lenient))
     assert seen["both"].tolist() == [0, 2, 2]
-    restored = lenient.joint.restore(seen, (), np.random.default_rng(0))
+    restored = Codec(lenient).restore(seen, (), np.random.default_rng(0))
     assert restored["marital"].tolist() == [0, 1, 1]
     assert restored["smoker"].tolist() == [0, 1, 1]
 
@@ -430,9 +435,9 @@ def test_rows_that_violate_are_refused_or_kept() -> None:
     with pytest.raises(SchemaError, match=rule):
         chicle.Prism(epsilon=1, delta=1e-9).fit(table, strict, ledger=ledger)
     assert ledger.spent == 0
-    assert not strict.check(table).fits
+    assert not check_table(table, strict).fits
     lenient = Schema(columns, constraints=[{**constraint, "violations": "keep"}])
-    assert lenient.check(table).fits
+    assert check_table(table, lenient).fits
     made = chicle.Prism(epsilon=5, delta=1e-9).fit(table, lenient).sample(seed=0)
     assert abs(len(made) - 800) < 50, "the rows are counted"
     assert not ((made["age"] < 15) & (made["marital"] != "never") & made["marital"].notna()).any()
@@ -459,8 +464,8 @@ def test_fine_values_follow_the_fine_1_way() -> None:
     fine = np.zeros(100)
     fine[[3, 4, 20, 50]] = [30, 10, 5, 15]
     fine[60] = -8
-    groups = Records({"age": np.repeat([0, 1], 4_000), "x": np.zeros(8_000, int)}, schema.model.domain)
-    made = schema.joint.restore(groups, [Measurement(("age",), fine, 0.01)], np.random.default_rng(0))
+    groups = Records({"age": np.repeat([0, 1], 4_000), "x": np.zeros(8_000, int)}, Codec(schema).domain)
+    made = Codec(schema).restore(groups, [Measurement(("age",), fine, 0.01)], np.random.default_rng(0))
     counts = np.bincount(made["age"], minlength=100)
     assert counts[3] + counts[4] == counts[20] + counts[50] == 4_000
     assert abs(counts[3] - 3_000) <= 5
@@ -473,8 +478,8 @@ def test_fine_values_are_even_where_all_is_noise() -> None:
     truth = np.repeat([20.0, 0.0], 50)
     truth[60] = 1_000
     fine = Measurement(("age",), truth + rng.normal(0, 30, 100), 30.0)
-    groups = Records({"age": np.repeat([0, 1], 50_000), "x": np.zeros(100_000, int)}, schema.model.domain)
-    made = schema.joint.restore(groups, [fine], np.random.default_rng(0))
+    groups = Records({"age": np.repeat([0, 1], 50_000), "x": np.zeros(100_000, int)}, Codec(schema).domain)
+    made = Codec(schema).restore(groups, [fine], np.random.default_rng(0))
     shares = np.bincount(made["age"], minlength=100) / 50_000
     noisy = np.maximum(fine.values[:50], 0) / np.maximum(fine.values[:50], 0).sum()
     assert np.abs(shares[:50] - 0.02).sum() < 0.5 * np.abs(noisy - 0.02).sum()
@@ -502,7 +507,7 @@ def test_a_determined_column_follows_a_combined_one() -> None:
         },
         combine={"who": ["city", "age"]},
     )
-    assert schema.model.domain == Domain({"who": 12})
+    assert Codec(schema).domain == Domain({"who": 12})
     rng = np.random.default_rng(0)
     city = rng.choice(cities, 500)
     table = pd.DataFrame({"city": city, "age": rng.integers(0, 99, 500), "state": np.where(city == "Bonn", "D", "F")})
@@ -527,7 +532,7 @@ def test_many_combinations_and_rows_take_little_time() -> None:
             {"if": {"age": {"below": 15}}, "then": {"marital": ["never", None]}},
         ],
     )
-    made = schema.joint.restore(random_records(schema.domain, 200_000, 0), (), rng)
+    made = Codec(schema).restore(random_records(schema.domain, 200_000, 0), (), rng)
     assert (made["county"] // 60 == made["state"]).all()
     assert not ((made["age"] < 15) & (made["marital"] % 3 > 0)).any()
 
@@ -554,7 +559,7 @@ def test_a_file_by_hand(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     schema = Schema.load(path)
-    assert schema.model.domain == Domain({"age": 3, "marital": 4, "place": 3, "cars": 4})
+    assert Codec(schema).domain == Domain({"age": 3, "marital": 4, "place": 3, "cars": 4})
     assert [one.columns for one in schema.constraints] == [("age", "marital"), ("age", "cars"), ("marital", "cars")]
     assert Schema.from_dict(schema.to_dict()) == schema
     shown = repr(schema)
@@ -564,9 +569,9 @@ def test_a_file_by_hand(tmp_path: Path) -> None:
 
 def test_a_recoding_keeps_the_rows_a_person_has() -> None:
     schema = Schema({"a": 4, "b": 3}, max_records_per_person=5, combine={"both": ["a", "b"]})
-    records = schema.encode({"a": [0, 3], "b": [1, 2]})
-    assert schema.joint.recode(records).max_records_per_person == 5
-    assert schema.model.max_records_per_person == 5
-    recoding = Recoding({"a": Integer(min=0, max=3)}, {}, ())
-    assert not recoding.changes
-    assert without_zeros([Measurement(("a",), np.ones(4), 1.0)], (), recoding)[0].values.tolist() == [1] * 4
+    records = read_records({"a": [0, 3], "b": [1, 2]}, schema)
+    assert Codec(schema).recode(records).max_records_per_person == 5
+    assert Codec(schema).max_records_per_person == 5
+    attributes = Attributes({"a": Integer(min=0, max=3)}, {})
+    assert not attributes.changes
+    assert without_zeros([Measurement(("a",), np.ones(4), 1.0)], (), attributes)[0].values.tolist() == [1] * 4

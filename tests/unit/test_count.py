@@ -151,7 +151,7 @@ def test_counters_refuse_what_is_not_theirs() -> None:
     counter = Counter({"a": 2, "b": 3}, [("a",)])
     with pytest.raises(DomainError, match="own domain"):
         counter.update(Records({"a": [0]}, {"a": 2}))
-    with pytest.raises(DomainError, match="same domain and cliques"):
+    with pytest.raises(DomainError, match="same domain and queries"):
         counter.merge(Counter({"a": 2, "b": 3}, [("b",)]))
     assert counter.result()[0].tolist() == [0, 0]
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chicle import Measurement
-from chicle.denoising import absorb, low_rank, shrink
-from chicle.denoising.low_rank import Deviation
-from chicle.denoising.shrink import MIN_CLASS
+from chicle.denoising.absorb import absorb
+from chicle.denoising.low_rank import Deviation, low_rank
+from chicle.denoising.shrink import MIN_CLASS, shrink
 
 # --- Absorb ----------------------------------------------------------------------------------------------------------
 
@@ -38,7 +38,9 @@ def test_one_table_in_buckets_is_heard_as_bayes_says(
     shape.insert(axis, int(bucket.max()) + 1)
     clique = ["b", "c"]
     clique.insert(axis, "a")
-    table = Measurement(tuple(clique), rng.normal(40, 30, shape), sigma, coarsening={"a": bucket, "b": [0, 1, 1]})
+    table = Measurement(
+        tuple(clique), rng.normal(40, 30, shape), sigma, buckets={"a": bucket, "b": np.array([0, 1, 1])}
+    )
     before = values.copy(), variances.copy()
     mean, kept = absorb("a", values, variances, [table])
     margin = np.moveaxis(table.values, axis, 0).reshape(shape[axis], -1).sum(axis=1)
@@ -72,7 +74,7 @@ def test_several_tables_in_the_same_buckets_are_never_trusted_too_much(
     rng = np.random.default_rng(seed)
     bucket = np.unique(rng.integers(3, size=values.size), return_inverse=True)[1]
     cells = int(bucket.max()) + 1
-    tables = [Measurement(("a",), rng.normal(100, 9, cells), 9.0, coarsening={"a": bucket}) for _ in range(3)]
+    tables = [Measurement(("a",), rng.normal(100, 9, cells), 9.0, buckets={"a": bucket}) for _ in range(3)]
     _, kept = absorb("a", values, variances, tables)
     sums = (bucket[None, :] == np.arange(cells)[:, None]).astype(float)
     exact = np.linalg.inv(np.diag(1 / variances) + 3 / 81 * sums.T @ sums)

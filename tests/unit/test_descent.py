@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chicle
-from chicle import Clique, Descent, DomainError, InfeasibleError, Measurement, ParameterError, Records
+from chicle import Clique, DomainError, InfeasibleError, Measurement, ParameterError, Records
 from chicle.measurements.measurement import estimate_total
+from chicle.models.descent import Descent
+from chicle.models.draws import draw_independent, draw_tree
 from tests.interrupt import interrupt
 from tests.strategies import cliques_of, records
 from tests.unit.test_real_data import load
@@ -50,7 +52,7 @@ def test_the_trace_is_true_and_the_loss_falls(data: st.DataObject, table: Record
         Measurement(m.clique, m.values + rng.integers(-3, 4, m.values.shape).astype(float), float(rng.uniform(1, 4)))
         for m in exact(table, cliques)
     ]
-    first = chicle.models.start.spanning_tree(targets, table.domain, len(table), seed=seed)
+    first = draw_tree(targets, table.domain, len(table), seed=seed)
     scale = len(first) / total if (total := estimate_total(targets)) and len(first) else 1.0
     scaled = [Measurement(m.clique, (m.values * scale).astype(np.float64), m.sigma) for m in targets]
     descent = Descent(targets, table.domain, start=first, seed=seed)
@@ -76,7 +78,7 @@ def test_exact_pairs_are_fitted() -> None:
     assert len(fitted) == len(table)
     assert [number for number, _ in seen] == list(range(1, len(seen) + 1))
     assert seen[-1][1] == pytest.approx(error(fitted, targets))
-    start = chicle.models.start.independent(targets, table.domain, seed=0)
+    start = draw_independent(targets, table.domain, seed=0)
     assert error(fitted, targets) < 0.03
     assert error(fitted, targets) < error(start, targets) / 8
 
@@ -106,7 +108,7 @@ def test_triples_are_fitted_together_with_pairs() -> None:
     triples: list[Clique] = [(names[i], names[(i + 3) % 9], names[(i + 4) % 9]) for i in range(9)]
     small = [clique for clique in triples if table.domain.cells(clique) < 50_000]
     targets = exact(table, [*small, ("AGE",)])
-    start = chicle.models.start.spanning_tree(targets, table.domain, seed=0)
+    start = draw_tree(targets, table.domain, seed=0)
     assert error(chicle.descend(targets, table.domain, start=start), targets) < error(start, targets) / 5
 
 
@@ -141,12 +143,12 @@ def test_a_coarse_measurement_is_fitted_in_its_buckets() -> None:
     targets = [*exact(table, [("age",)]), Measurement(("age", "sex"), values, 1.0)]
     with pytest.raises(DomainError, match="'age'"):
         chicle.descend(targets, table.domain)
-    targets[1] = replace(targets[1], coarsening={"age": decade})
+    targets[1] = replace(targets[1], buckets={"age": decade})
     fitted = chicle.descend(targets, table.domain, seed=0, sweeps=20)
     got: npt.NDArray[Any] = np.zeros((10, 2), dtype=np.int64)
     np.add.at(got, (decade[fitted["age"]], fitted["sex"]), 1)
     # The two contradict each other on decades: the start follows the 1-way, the fit comes between.
-    start = chicle.models.start.independent(targets[:1], table.domain, seed=0)
+    start = draw_independent(targets[:1], table.domain, seed=0)
     first: npt.NDArray[Any] = np.zeros((10, 2), dtype=np.int64)
     np.add.at(first, (decade[start["age"]], start["sex"]), 1)
     assert np.abs(got - values).sum() < 0.8 * np.abs(first - values).sum()
@@ -156,7 +158,7 @@ def test_given_records_are_a_warm_start_and_stay_as_they_are() -> None:
     table = chicle.datasets.census(5_000, d=6)
     targets = exact(table, chicle.pairs(table.domain))
     assert same(chicle.descend(targets, table.domain, start=table), table), "nothing to gain"
-    first = chicle.models.start.independent(targets, table.domain, seed=0)
+    first = draw_independent(targets, table.domain, seed=0)
     copy = {name: first[name].copy() for name in first}
     chicle.descend(targets, table.domain, start=first)
     assert same(first, Records(copy, table.domain))
@@ -177,16 +179,16 @@ def test_tiny_tables(n: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("coarsening", "rule"),
+    ("buckets", "rule"),
     [
         ({"b": [0, 0]}, "no such attribute"),
-        ({"a": [0]}, "one bucket"),
+        ({"a": [0]}, "one integer"),
         ({"a": [0, 2]}, r"bucket outside 0\.\.1"),
     ],
 )
-def test_buckets_that_do_not_fit_are_refused(coarsening: dict[str, Any], rule: str) -> None:
+def test_buckets_that_do_not_fit_are_refused(buckets: dict[str, Any], rule: str) -> None:
     with pytest.raises(DomainError, match=rule):
-        chicle.descend([Measurement(("a",), np.array([3, 4]), 1.0, coarsening=coarsening)], {"a": 2, "b": 2})
+        chicle.descend([Measurement(("a",), np.array([3, 4]), 1.0, buckets=buckets)], {"a": 2, "b": 2})
 
 
 @pytest.mark.parametrize(
@@ -219,10 +221,11 @@ def test_a_huge_table_is_refused_with_its_size() -> None:
 def test_ctrl_c_stops_a_sweep(tmp_path: Path) -> None:
     prepare = """
         import chicle
+        from chicle.models.descent import Descent
         table = chicle.datasets.census(300_000, d=40)
         pairs = chicle.pairs(table.domain)[::2]
         targets = [chicle.Measurement(p, c, 1.0) for p, c in zip(pairs, chicle.count(table, pairs))]
-        descent = chicle.Descent(targets, table.domain, start="independent")
+        descent = Descent(targets, table.domain, start="independent")
     """
     assert interrupt(tmp_path, prepare, "descent.sweep()", "'stopped', len(descent.records)") == "stopped 300000\n"
 

@@ -35,7 +35,7 @@ def test_cliques_are_put_in_domain_order() -> None:
         ({"a": None}, "attribute 'a'.*NoneType"),
         ({"": 2}, "non-empty string"),
         ({3: 2}, "non-empty string"),
-        ([("a", 2), ("a", 2)], "'a' is there twice"),
+        ([("a", 2), ("a", 2)], "'a' occurs twice"),
     ],
 )
 def test_bad_domains_are_refused(attributes: dict[str, int], rule: str) -> None:

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from chicle import Budget, Ledger, Schema, SchemaError
 from chicle.columns import Date, DateTime, Integer, Number, column_from_dict
 from chicle.columns.base import refuse
+from chicle.columns.discovery import Histogram
 from chicle.columns.private_bins import Binned
 from chicle.columns.ruler import MOST_CELLS, CalendarRuler, DecimalRuler, Ruler
-from chicle.discovery import Purchase
-from chicle.discovery.edges import Histogram, discover_bins, merge_parts
+from chicle.discovery import purchase_of
+from chicle.discovery.edges import merge_parts
 from chicle.privacy import TestNoise
+from chicle.sources import read_records
 
 ZONES = [None, "UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe"]
 
@@ -145,8 +147,7 @@ def test_merging_is_nearly_the_best_there_is(masses: list[int], most: int) -> No
 def bins_of(column: Binned, values: Any, rho: float = 10.0, seed: int = 0) -> Any:
     ledger = Ledger(Budget(rho=1e6), noise=TestNoise(seed))
     histogram = Histogram.of(column.cells(pa.chunked_array([pa.array(values)]), refuse("x")))
-    bought = Purchase(name="x", rows=1, rho=rho)
-    return column.discovered(discover_bins(column, column.size, histogram, bought, ledger))
+    return purchase_of("x", column, rows=1, rho=rho).buy(histogram, ledger)[0]
 
 
 def test_smooth_data_get_quantiles() -> None:
@@ -192,9 +193,9 @@ def test_little_data_get_few_bins() -> None:
 @pytest.mark.parametrize(
     ("told", "rule"),
     [
-        ({"bins": {"private": 1}}, "a number of private bins is from 2 to 256, not 1"),
-        ({"bins": {"private": "x"}}, "a number of private bins"),
-        ({"bins": {"private": True}}, "a number of private bins"),
+        ({"bins": {"private": 1}}, "the number of private bins must be from 2 to 256, not 1"),
+        ({"bins": {"private": "x"}}, "the number of private bins"),
+        ({"bins": {"private": True}}, "the number of private bins"),
         ({"bins": {"count": 5}}, "bins has no 'count'; write `bins: {private: 20}`"),
         ({"bins": "privat"}, 'bins must be "each", a number of bins or a list of edges, or "private"'),
         ({"max": 10, "bins": "private"}, ".*write `bins: each`"),
@@ -228,5 +229,5 @@ def test_edges_of_dates(kind: str, told: Any, rule: str | None) -> None:
     schema = Schema({"x": declared})
     assert schema.columns["x"].size == len(told) - 1
     assert Schema.from_dict(schema.to_dict()) == schema
-    codes = schema.encode({"x": ["2020-01-01", "2020-02-29", "2020-12-31"]})["x"]
+    codes = read_records({"x": ["2020-01-01", "2020-02-29", "2020-12-31"]}, schema)["x"]
     assert codes.tolist() == [0, 0, len(told) - 2]

@@ -16,6 +16,7 @@ from chicle import Records
 from chicle.errors import ParameterError, SchemaError
 from chicle.evaluation import marginals
 from chicle.evaluation.distance import Distances
+from chicle.sources import read_records
 
 DOMAIN = {"a": 3, "b": 4, "c": 2, "d": 5}
 
@@ -147,7 +148,7 @@ def test_tables_of_any_kind(tmp_path: Path) -> None:
     tvd = chicle.evaluate(frame, frame.iloc[:2], schema).errors[1].tvd
     assert tvd[1] == pytest.approx(0.25)
     batches = [frame.iloc[:3], frame.iloc[3:]]
-    for real in (schema.encode(frame), tmp_path / "t.csv", str(tmp_path / "*.csv"), batches):
+    for real in (read_records(frame, schema), tmp_path / "t.csv", str(tmp_path / "*.csv"), batches):
         np.testing.assert_array_equal(chicle.evaluate(real, frame.iloc[:2], tmp_path / "s.yaml").errors[1].tvd, tvd)
 
 

@@ -238,7 +238,7 @@ def test_violations_are_counted() -> None:
     score = chicle.evaluate(real, made, schema)["violations"]
     assert score.value == pytest.approx(3 / 5)
     assert score.also == {"real table": 0.25}
-    assert score.note == "most of them the constraint `if` on 'age' and 'job'"
+    assert score.note == "most often the constraint `if` on 'age' and 'job'"
     synth = chicle.Independent(epsilon=9, delta=1e-6).fit(real, schema)
     assert chicle.evaluate(real, synth.sample(50, seed=0), schema)["violations"].value == 0
     assert "violations" not in chicle.evaluate(correlated(9, 0), correlated(9, 1))

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 import chicle
-from chicle import Domain, DomainError, Gum, InfeasibleError, Measurement, ParameterError, Records
-from chicle.models.gum import DECAYS, onto_total
+from chicle import Domain, DomainError, InfeasibleError, Measurement, ParameterError, Records
+from chicle.models.gum import DECAYS, Gum, onto_total
+from chicle.models.mcf import mcf
 from tests.strategies import cliques_of, records
 
 FIGURE_3 = Records(
@@ -51,7 +52,7 @@ def test_figure_2_of_the_paper() -> None:
     """From (0.3, 0.3, 0.4) to (0.5, 0.2, 0.3): a third of the adults and a quarter of the elderly become teenagers."""
     domain = {"age": 3, "row": 100}
     start = Records({"age": [0] * 30 + [1] * 30 + [2] * 40, "row": np.arange(100)}, domain)
-    after = chicle.mcf([Measurement(("age",), np.array([50, 20, 30]), 1.0)], domain, start=start, passes=1, seed=0)
+    after = mcf([Measurement(("age",), np.array([50, 20, 30]), 1.0)], domain, start=start, passes=1, seed=0)
     moved = [(int(a), int(b)) for a, b in zip(start["age"], after["age"], strict=True) if a != b]
     assert sorted(moved) == [(1, 0)] * 10 + [(2, 0)] * 10
     assert np.array_equal(after["row"], start["row"]), "nothing else is touched"
@@ -65,7 +66,7 @@ def test_a_flow_changes_as_few_attributes_as_an_assignment(data: st.DataObject, 
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     wanted = Records({name: table[name][rng.permutation(len(table))] for name in table}, table.domain)
     (target,) = targets_of(wanted, [clique])
-    after = chicle.mcf([target], table.domain, start=table, passes=1, seed=1)
+    after = mcf([target], table.domain, start=table, passes=1, seed=1)
     np.testing.assert_array_equal(chicle.count(after, [clique])[0], target.values)
     before, goal = (np.stack([t[name].astype(int) for name in clique], axis=1) for t in (table, wanted))
     costs = (before[:, None, :] != goal[None, :, :]).sum(axis=2)
@@ -96,7 +97,7 @@ def people() -> tuple[Records, list[Measurement]]:
 
 
 @pytest.mark.parametrize("variant", ["published", "tuned"])
-@pytest.mark.parametrize("order", ["worst-first", "tied-first", "random", "given"])
+@pytest.mark.parametrize("order", ["worst-first", "strongest-first", "random", "given"])
 def test_the_result_is_the_same_for_any_number_of_threads(
     people: tuple[Records, list[Measurement]], variant: Any, order: Any
 ) -> None:
@@ -169,7 +170,7 @@ def test_the_start_is_left_alone(people: tuple[Records, list[Measurement]]) -> N
     assert rows(after) != before
 
 
-@pytest.mark.parametrize("make", [chicle.gum, chicle.mcf])
+@pytest.mark.parametrize("make", [chicle.gum, mcf])
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_tiny_tables(make: Callable[..., Records], n: int) -> None:
     domain = {"a": 3, "constant": 1, "b": 70_000}
@@ -192,7 +193,7 @@ def test_one_attribute() -> None:
 def test_targets_are_clipped_and_scaled() -> None:
     assert onto_total(np.array([-5.0, 1.0, 3.0]), 8).tolist() == [0, 2, 6]
     assert onto_total(np.array([-5.0, 0.0]), 8).tolist() == [4, 4]
-    assert onto_total(np.array([1e308, 1e308]), 8).tolist() == [4, 4]
+    assert onto_total(np.array([2.0**53, 2.0**53]), 8).tolist() == [4, 4]
     uneven = [Measurement(("a",), np.array([-7, 30, 10]), 1.0), Measurement(("b",), np.array([100, 300]), 1.0)]
     counts = chicle.count(chicle.gum(uneven, {"a": 3, "b": 2}, 80, passes=5, seed=0), [("a",), ("b",)])
     assert [c.tolist() for c in counts] == [[0, 60, 20], [20, 60]]
@@ -208,21 +209,22 @@ A = Measurement(("a",), np.array([1.0, 2.0]), 1.0)
 AB = Domain({"a": 2, "b": 2})
 
 
-@pytest.mark.parametrize("make", [chicle.gum, chicle.mcf])
+@pytest.mark.parametrize("make", [chicle.gum, mcf])
 @pytest.mark.parametrize(
     ("targets", "domain", "options", "error", "rule"),
     [
-        ([], {"a": 2}, {}, DomainError, "no targets"),
+        ([], {"a": 2}, {}, DomainError, "no measurements"),
         (A, {"a": 2}, {}, DomainError, "list of Measurements"),
-        ([A], {"a": 3}, {}, DomainError, r"\('a',\) has shape \(2,\); the domain says \(3,\)"),
+        ([A], {"a": 3}, {}, DomainError, r"\('a',\) has another number of cells.*2 along 'a', which has 3"),
         ([A], {"z": 2}, {}, DomainError, "'a' is not an attribute"),
         ([A], AB, {}, DomainError, "'b' is in no target"),
-        ([Measurement(("a",), np.array([1.0, np.nan]), 1.0)], {"a": 2}, {}, DomainError, "not finite"),
-        ([Measurement(("a",), np.array([1.0, -np.inf]), 1.0)], {"a": 2}, {}, DomainError, "not finite"),
+        ([Measurement(("a",), np.array([1.0, np.nan]), 1.0)], {"a": 2}, {}, DomainError, "no finite count"),
+        ([Measurement(("a",), np.array([1.0, -np.inf]), 1.0)], {"a": 2}, {}, DomainError, "no finite count"),
         ([Measurement(("a",), np.array([1.0, 2.0]), -1.0)], {"a": 2}, {}, DomainError, "sigma"),
         ([A], {"a": 2}, {"n": -1}, ParameterError, "n must be"),
         ([A], {"a": 2}, {"n": 2**31}, InfeasibleError, "n is above"),
-        ([Measurement(("a",), np.array([1e308, 1e308]), 1.0)], {"a": 2}, {}, InfeasibleError, "n is above"),
+        ([Measurement(("a",), np.array([1e308, 1e308]), 1.0)], {"a": 2}, {}, DomainError, "no finite count"),
+        ([Measurement(("a",), np.array([2.0**52, 2.0**52]), 1.0)], {"a": 2}, {}, InfeasibleError, "n is above"),
         ([A], {"a": 2}, {"n": 4, "start": Records({"a": [0]}, {"a": 2})}, ParameterError, "start has another number"),
         ([A], {"a": 2}, {"start": Records({"b": [0]}, {"b": 2})}, DomainError, "start must have the same domain"),
         ([A], {"a": 2}, {"passes": -1}, ParameterError, "passes"),
@@ -252,7 +254,7 @@ def test_bad_options_are_named(name: str, value: Any) -> None:
 def test_a_flow_over_a_huge_table_is_refused() -> None:
     huge = Measurement(("a", "b"), np.broadcast_to(np.array(1.0), (3_000, 3_000)).copy(), 1.0)
     with pytest.raises(InfeasibleError, match="9000000 cells"):
-        chicle.mcf([huge], {"a": 3_000, "b": 3_000}, 10)
+        mcf([huge], {"a": 3_000, "b": 3_000}, 10)
 
 
 def test_pairs_of_adult(shared_data: Path) -> None:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,8 +16,13 @@ import pytest
 import chicle
 from chicle import Records, Schema
 from chicle.cli import main
-from chicle.columns.declare import _COLUMNS
+from chicle.codecs import Codec
+from chicle.columns import TYPES, registry
+from chicle.mechanisms import BY_NAME
+from chicle.models import base
+from chicle.releases import unmeasured
 from chicle.schema.schema import _KEYS
+from chicle.sources import check_table, decode_table, read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
@@ -47,6 +53,17 @@ def run(kind: str, text: str, scope: dict[str, object]) -> None:
             Schema.load(told[4]).mark_reviewed().save(told[4])
 
 
+@pytest.fixture
+def registries() -> Iterator[None]:
+    """What a page registers is forgotten after it."""
+    held = (registry._types, registry._aliases, BY_NAME, base._FAMILIES, unmeasured._MECHANISMS)
+    with contextlib.ExitStack() as stack:
+        for known in held:
+            stack.enter_context(patch.dict(known))
+        yield
+
+
+@pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -89,11 +106,11 @@ def test_schemas_of_the_reference_make_tables_that_fit(text: str, tmp_path: Path
     schema = Schema.load(tmp_path / "schema.yaml")
     assert Schema.from_dict(schema.to_dict()) == schema
     rng = np.random.default_rng(0)
-    rows = {name: rng.integers(size, size=500) for name, size in schema.model.domain.items()}
-    records = schema.joint.restore(Records(rows, schema.model.domain), (), rng)
-    table = schema.decode(records, rng=rng)
-    assert schema.of_synthetic().check(table).fits
-    again = schema.of_synthetic().encode(table)
+    rows = {name: rng.integers(size, size=500) for name, size in Codec(schema).domain.items()}
+    records = Codec(schema).restore(Records(rows, Codec(schema).domain), (), rng)
+    table = decode_table(records, Codec(schema), rng=rng)
+    assert check_table(table, schema, synthetic=True).fits
+    again = read_records(table, schema, synthetic=True)
     for name in schema.domain:
         np.testing.assert_array_equal(again[name], records[name])
 
@@ -101,7 +118,7 @@ def test_schemas_of_the_reference_make_tables_that_fit(text: str, tmp_path: Path
 def test_the_reference_has_every_type_and_option() -> None:
     page = (ROOT / "docs/schema.md").read_text(encoding="utf-8")
     examples = "\n".join(REFERENCE)
-    for column in _COLUMNS:
+    for column in TYPES.values():
         known = column.type in ("open", "determined") or f"type: {column.type}" in examples
         assert known, column.type
         for option in fields(column):

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chicle
-from chicle import Clique, DomainError, InfeasibleError, Measurement, ParameterError, Pgm, Records
-from chicle.models.pgm import model_bytes
+from chicle import Clique, DomainError, InfeasibleError, Measurement, ParameterError, Records
+from chicle.models.descent import Descent
+from chicle.models.pgm import Pgm, jt_size, model_bytes, pgm
 from tests.interrupt import interrupt
 
 Floats = npt.NDArray[np.float64]
@@ -111,7 +112,7 @@ def test_weights_decide_between_contradictions() -> None:
 def test_buckets_are_fitted_as_buckets() -> None:
     decade = np.arange(20) // 10
     fine = Measurement(("age",), np.arange(20), 1.0)
-    coarse = Measurement(("sex", "age"), np.array([[40, 100], [5, 45]]), 1.0, coarsening={"age": decade})
+    coarse = Measurement(("sex", "age"), np.array([[40, 100], [5, 45]]), 1.0, buckets={"age": decade})
     model = Pgm([fine, coarse], {"age": 20, "sex": 2}).fit(tolerance=1e-12)
     table = model.marginal(("sex", "age"))
     np.testing.assert_allclose(table.reshape(2, 2, 10).sum(axis=2), coarse.values, atol=0.01)
@@ -128,7 +129,7 @@ def test_structural_zeros_stay_empty() -> None:
         ("c", "a"): rng.random((sizes["c"], sizes["a"])) < 0.3,
     }
     model = Pgm(measured, sizes, zeros=zeros).fit()
-    records = chicle.pgm(measured, sizes, 5_000, zeros=zeros, seed=0)
+    records = pgm(measured, sizes, 5_000, zeros=zeros, seed=0)
     for (a, b), forbidden in zeros.items():
         assert model.marginal((a, b))[forbidden].sum() == 0
         assert not forbidden[records[a], records[b]].any()
@@ -157,7 +158,7 @@ def test_records_follow_the_model_and_the_seed() -> None:
     off = [np.abs(m - c).sum() for m, c in zip(model.marginals(cliques), chicle.count(drawn[0], cliques), strict=True)]
     assert np.mean(off) / 20_000 < 0.03
     # Descent goes on from there, and has little left to do.
-    descent = chicle.Descent(targets, table.domain, start=drawn[0])
+    descent = Descent(targets, table.domain, start=drawn[0])
     assert descent.trace[0] < 0.04
     assert descent.sweep() < descent.trace[0]
 
@@ -195,11 +196,11 @@ def test_steps_can_be_taken_one_by_one() -> None:
 def test_a_model_too_dense_is_refused_with_its_size() -> None:
     domain = dict.fromkeys("abcdefgh", 100)
     measured = [Measurement(pair, np.ones((100, 100)), 1.0) for pair in combinations(domain, 2)]
-    assert chicle.jt_size(combinations(domain, 2), domain) == 8 * 100**8
+    assert jt_size(combinations(domain, 2), domain) == 8 * 100**8
     with pytest.raises(InfeasibleError, match="10000000000000000 cells"):
-        chicle.pgm(measured, domain)
+        pgm(measured, domain)
     tree = [(a, b) for a, b in zip(domain, list(domain)[1:], strict=False)]
-    assert chicle.jt_size(tree, domain) == 8 * 7 * 100**2
+    assert jt_size(tree, domain) == 8 * 7 * 100**2
     with pytest.raises(InfeasibleError, match="memory_limit"):
         Pgm(measured[:7], domain, memory_limit=100_000)
     model = Pgm([Measurement(pair, np.ones((100, 100)), 1.0) for pair in tree], domain)
@@ -246,26 +247,27 @@ def test_privsyn_refuses_what_no_model_can_hold() -> None:
 )
 def test_bad_options_are_refused(options: dict[str, Any], kind: type[Exception], rule: str) -> None:
     with pytest.raises(kind, match=rule):
-        chicle.pgm([Measurement(("a",), np.ones(2), 1.0)], {"a": 2}, **options)
+        pgm([Measurement(("a",), np.ones(2), 1.0)], {"a": 2}, **options)
 
 
 @pytest.mark.parametrize("n", [0, 1, None])
 def test_tiny_tables(n: int | None) -> None:
     targets = [Measurement(("a", "b"), np.array([[-2, 0, 1]]), 1.0), Measurement((), np.array(2), 1.0)]
-    made = chicle.pgm(targets, {"a": 1, "b": 3, "c": 70_000}, n)
+    made = pgm(targets, {"a": 1, "b": 3, "c": 70_000}, n)
     assert isinstance(made, Records)
     assert len(made) == (1 if n is None else n)
     only_n = replace(targets[1], values=np.array(7))
-    assert len(chicle.pgm([only_n], {"a": 3})) == 7
+    assert len(pgm([only_n], {"a": 3})) == 7
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
 def test_ctrl_c_stops_a_step(tmp_path: Path) -> None:
     prepare = """
         import chicle, numpy as np
+        from chicle.models.pgm import Pgm
         domain = {name: 120 for name in "abcd"}
         measured = [chicle.Measurement(c, np.random.default_rng(0).random((120,) * 3), 1.0)
                     for c in (("a", "b", "c"), ("b", "c", "d"))]
-        model = chicle.Pgm(measured, domain)
+        model = Pgm(measured, domain)
     """
     assert interrupt(tmp_path, prepare, "model.step(1000)", "'stopped', model.loss >= 0") == "stopped True\n"

@@ -12,9 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import chicle
-from chicle import Budget, Counter, Ledger, Records, Schema
+from chicle import Budget, Counter, Desk, Ledger, Records, Schema
+from chicle.codecs import Codec
 from chicle.columns.base import refuse
+from chicle.models.independent import IndependentModel
 from chicle.privacy import calibrate
+from chicle.sources import check_table, decode_table, open_source, read_records
 
 
 def load(folder: Path) -> Records:
@@ -51,7 +54,9 @@ def test_an_analyst_finds_the_one_ways_of_adult(shared_data: Path) -> None:
     ledger = Ledger(Budget(epsilon=1, delta=1e-9))
     cliques = [(name,) for name in table.domain]
     sigma = calibrate(ledger.remaining / len(cliques))
-    synthetic = chicle.independent(chicle.measure(table, cliques, sigma, ledger), table.domain, seed=0)
+    measured = Desk(table, ledger).measure(cliques, sigma=sigma)
+    model = IndependentModel().fit(measured, table.domain)
+    synthetic = model.records(model.total, seed=0)
     assert abs(len(synthetic) - len(table)) < 0.02 * len(table)
     errors = [
         np.abs(real / len(table) - made / len(synthetic)).sum() / 2
@@ -76,11 +81,11 @@ def adult_schema(frame: pd.DataFrame) -> Schema:
 def test_adult_from_strings_and_numbers_to_a_synthetic_table(shared_data: Path) -> None:
     frame = pd.read_csv(shared_data / "adult_raw" / "data.csv.gz")
     schema = adult_schema(frame)
-    assert schema.check(frame).fits
+    assert check_table(frame, schema).fits
     made = chicle.PrivSyn(epsilon=1, delta=1e-9, generator="descent").fit(frame, schema).sample(seed=0)
     assert list(made) == list(frame)
     assert (made.dtypes == frame.dtypes).all()
-    assert schema.check(made).fits, "labels, bounds and the map hold on every row"
+    assert check_table(made, schema).fits, "labels, bounds and the map hold on every row"
     assert abs(len(made) - len(frame)) < 0.02 * len(frame)
     for name in ("age", "fnlwgt", "educational-num", "hours-per-week"):
         assert abs(made[name].mean() / frame[name].mean() - 1) < 0.05, name
@@ -103,9 +108,10 @@ def test_the_income_survey_comes_back_in_its_codes(shared_data: Path, make: Any)
     }
     assert listed, "the draft leaves texts of many values to be discovered"
     schema = chicle.Schema({**draft.columns, **listed})
-    records, form = schema.read(frame)
-    again = schema.decode(records, form, rng=np.random.default_rng(0))
-    codes = schema.encode(again)
+    source = open_source(frame, schema)
+    records = source.records(Codec(schema))
+    again = decode_table(records, Codec(schema), source.form, rng=np.random.default_rng(0))
+    codes = read_records(again, schema)
     for name in schema.domain:
         np.testing.assert_array_equal(codes[name], records[name])
     table, back = (pd.DataFrame(x) if isinstance(x, pd.DataFrame) else x.to_pandas() for x in (frame, again))
@@ -119,7 +125,7 @@ def test_a_tiny_coded_table_needs_no_more_than_a_draft(shared_data: Path) -> Non
     schema = chicle.draft_schema(frame).mark_reviewed()
     made = chicle.Independent(epsilon=1, delta=1e-9).fit(frame, schema).sample(seed=0)
     assert (made.dtypes == frame.dtypes).all()
-    assert schema.check(made).fits
+    assert check_table(made, schema).fits
 
 
 def test_what_is_discovered_in_adult_can_be_trusted(shared_data: Path) -> None:

@@ -62,7 +62,7 @@ def test_records_are_what_was_put_in(table: Records) -> None:
         ({}, "no column for attribute 'a'"),
         ({"a": [0], "z": [0]}, "column 'z' is not in the domain"),
         ([[0, 1]], "mapping from name to codes or a data frame, not a list"),
-        (pd.DataFrame([[0, 1]], columns=["a", "a"]), "column 'a' is there twice"),
+        (pd.DataFrame([[0, 1]], columns=["a", "a"]), "column 'a' occurs twice"),
     ],
 )
 def test_bad_columns_are_refused(columns: Any, rule: str) -> None:

@@ -161,7 +161,7 @@ def test_test_noise_is_not_private(tmp_path: Path, census: Records) -> None:
 
 
 def test_discovery_beside_a_budget_without_delta(tmp_path: Path) -> None:
-    """The promise then holds but for an event, and the page says so."""
+    """The promise then holds except with a small probability, and the page says so."""
     jobs = pd.DataFrame({"job": ["cook", "smith"] * 400})
     schema = Schema({"job": {"type": "open"}})
     discovery = chicle.Discovery(delta=1e-8)
@@ -169,8 +169,8 @@ def test_discovery_beside_a_budget_without_delta(tmp_path: Path) -> None:
         synth.fit(jobs, schema)
         page = written(tmp_path / "r.html", release=synth.release_)
         said = " ".join(page.seen)
-        assert "but for an event of probability 1e-08" in said
-        assert said.count("but for an event") == 2  # in the head, and where a reviewer signs
+        assert "except with probability 1e-08" in said
+        assert said.count("except with probability") == 2  # in the head, and where a reviewer signs
 
 
 def test_what_was_measured_elsewhere(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_coarse_and_combined_columns(tmp_path: Path, both: bool) -> None:
     if both:
         assert "100 values in order" in page.seen
         bounds = {bound.clique: bound for bound in release.error_bounds(synthetic=release.sample(seed=0))}
-        assert not bounds["age",].coarsening
-        assert bounds["age", "z"].coarsening["age"].max() == 4
+        assert not bounds["age",].buckets
+        assert bounds["age", "z"].buckets["age"].max() == 4
         assert bounds["left",].supported, "combined columns are told by their table"
         assert bounds["left", "right"].distance < 1

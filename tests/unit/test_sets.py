@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from chicle import Domain, pairs
 from chicle.selection.levels import Level, levels
-from chicle.selection.sets import Packing, as_cliques, choose_sets
+from chicle.selection.sets import Packing, as_queries, choose_sets
 
 TOTAL = 20_000.0
 
@@ -47,9 +47,11 @@ def test_sets_are_sets_of_the_domain(sizes: list[int], seed: int, order: int) ->
         packing=Packing(order=order),
         threads=1,
     )
-    cliques, coarsening = as_cliques(sets, domain, resolutions)
+    queries = as_queries(sets, domain, resolutions)
+    cliques = [query.clique for query in queries]
     assert len(set(cliques)) == len(cliques)
-    for clique, coarse, chosen in zip(cliques, coarsening, sets, strict=True):
+    for query, chosen in zip(queries, sets, strict=True):
+        clique, coarse = query.clique, query.buckets
         assert 2 <= len(clique) <= order
         assert chosen.precision > 0
         assert all(name in clique for name in coarse)

@@ -112,7 +112,7 @@ def test_files(tmp_path: Path) -> None:
     path = tmp_path / "w.json"
     path.write_text(workload.to_json(), encoding="utf-8")
     assert dict(Workload.load(path)) == dict(workload)
-    with pytest.raises(ParameterError, match="can not be read"):
+    with pytest.raises(ParameterError, match="cannot be read"):
         Workload.load(tmp_path / "none.json")
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(ParameterError, match=r"w\.json: the key 'workload'"):

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and the checks of them."""
+"""Arguments that several commands share, and their checks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from inspect import signature
 from typing import Any, NoReturn
 
 from chicle._checks import check_seed, integer, threads_or_all
+from chicle.codecs import Codec
 from chicle.discovery import Discovery
 from chicle.domain import Domain
 from chicle.errors import ParameterError
-from chicle.mechanisms import BY_NAME
 from chicle.mechanisms.base import Mechanism
+from chicle.mechanisms.variants import mechanism_names, named_mechanism
 from chicle.schema import Schema
 from chicle.workload import Workload
 
@@ -31,76 +32,84 @@ __all__ = [
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with errors of one line."""
+    """An argparse parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and where to read on."""
+        """Exit with what is wrong and where to read more."""
         self.exit(2, f"{self.prog}: error: {message}; see `{self.prog} --help`\n")
 
 
 def command(commands: Any, name: str, what: str, epilog: str) -> Parser:  # noqa: ANN401 - argparse hides its type
-    """Add a command, or make the parser of all of them if `commands` is None."""
-    told: dict[str, Any] = {
+    """Add a command, or make the main parser if `commands` is None."""
+    texts: dict[str, Any] = {
         "description": what[0].upper() + what[1:].rstrip(".") + ".",
         "epilog": epilog,
         "formatter_class": argparse.RawDescriptionHelpFormatter,
     }
-    made: Parser = Parser(prog=name, **told) if commands is None else commands.add_parser(name, help=what, **told)
+    made: Parser = Parser(prog=name, **texts) if commands is None else commands.add_parser(name, help=what, **texts)
     return made
 
 
 def subcommands(parser: Parser) -> Any:  # noqa: ANN401 - argparse hides its type
-    """Let a parser have commands, one of which must be given."""
+    """Give a parser subcommands, one of which is required."""
     return parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
 
 
 def add_output(parser: Parser, what: str) -> None:
-    """Add where the result goes."""
+    """Add the output file and whether to replace it."""
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help=what)
-    parser.add_argument("--force", action="store_true", help="replace what is there already")
+    parser.add_argument("--force", action="store_true", help="replace output files that exist")
 
 
 def add_budget(parser: Parser, *, several: bool = False) -> None:
-    """Add what makes a mechanism; with `several`, epsilon may be a list."""
-    what = "the privacy budget; 1 is a common choice"
+    """Add the parameters of a mechanism; with `several`, epsilon may be a list."""
+    what = "the privacy budget: smaller is more private, larger is more accurate; 1 is common"
     if several:
-        parser.add_argument("--epsilon", type=numbers, required=True, help=f"{what}; 0.2,1,5 compares three")
+        parser.add_argument("--epsilon", type=numbers, required=True, help=f"{what}; 0.2,1,5 plans three")
     else:
         parser.add_argument("--epsilon", type=float, required=True, help=what)
-    parser.add_argument("--delta", type=float, required=True, help="well below 1 / number of people, such as 1e-9")
-    parser.add_argument("--mechanism", choices=BY_NAME, default="prism", help="how; prism by default")
+    parser.add_argument(
+        "--delta",
+        type=float,
+        required=True,
+        help="the delta of the guarantee: well below 1 / number of people, such as 1e-9",
+    )
+    parser.add_argument(
+        "--mechanism", choices=mechanism_names(), default="prism", help="how to make the table (default prism)"
+    )
     parser.add_argument(
         "--workload",
         metavar="FILE",
-        help="the marginals that matter, with --mechanism aim and others that ask for them: a JSON file as "
-        "chicle.Workload.to_json writes, or all-2way, all-3way, target:COLUMN",
+        help="the marginals that matter, for --mechanism aim and others that take a workload: all-2way, all-3way, "
+        "target:COLUMN, or a JSON file as chicle.Workload.to_json writes",
     )
     parser.add_argument(
         "--discovery",
         type=float,
         metavar="SHARE",
-        help="share of the budget for open columns and private bins; by default 0.05 for each, 0.2 at most",
+        help="share of the budget for finding the values of open columns and private bins (default 0.05 for each such "
+        "column, 0.2 at most)",
     )
 
 
 def mechanism(arguments: argparse.Namespace, epsilon: float, schema: Schema) -> Mechanism:
-    """Return the mechanism that was asked for, or refuse a budget or a workload that is none."""
-    make = BY_NAME[arguments.mechanism]
+    """Return the mechanism of the arguments; an invalid budget or workload is an error."""
+    make = named_mechanism(arguments.mechanism)
     threads = threads_or_all(getattr(arguments, "threads", None))
     discovery = None if arguments.discovery is None else Discovery(share=arguments.discovery)
-    told: dict[str, Any] = {}
+    more: dict[str, Any] = {}
     if arguments.workload is not None:
-        asking = [name for name, one in BY_NAME.items() if "workload" in signature(one).parameters]
+        asking = [name for name in mechanism_names() if "workload" in signature(named_mechanism(name)).parameters]
         if arguments.mechanism not in asking:
             raise ParameterError(f"{arguments.mechanism} takes no --workload; {', '.join(asking)} do")
-        told["workload"] = workload(arguments.workload, schema.model.domain)
-    synth = make(epsilon=epsilon, delta=arguments.delta, discovery=discovery, threads=threads, **told)
+        more["workload"] = workload(arguments.workload, Codec(schema).domain)
+    synth = make(epsilon=epsilon, delta=arguments.delta, discovery=discovery, threads=threads, **more)
     _ = synth.budget
     return synth
 
 
 def workload(text: str, domain: Domain) -> Workload:
-    """Return the workload of a file, or of a word for one."""
+    """Return the workload in a file, or of a name such as all-2way."""
     if found := re.fullmatch(r"all-(\d+)way", text):
         return Workload.all_kway(domain, int(found[1]))
     if text.startswith("target:"):
@@ -109,7 +118,7 @@ def workload(text: str, domain: Domain) -> Workload:
 
 
 def numbers(text: str) -> list[float]:
-    """Return numbers that were given with commas between them."""
+    """Return the numbers of a comma-separated list."""
     try:
         return [float(number) for number in text.split(",")]
     except ValueError:
@@ -117,17 +126,19 @@ def numbers(text: str) -> list[float]:
 
 
 def add_draw(parser: Parser) -> None:
-    """Add what governs the draw of a table."""
-    parser.add_argument("-n", type=int, help="how many rows; by default the private estimate of the table's own number")
-    parser.add_argument("--seed", type=int, help="fixes the draw, never the noise")
-    parser.add_argument("--threads", type=int, help="how many threads to use; all there are by default")
-    told = parser.add_mutually_exclusive_group()
-    told.add_argument("--quiet", action="store_true", help="print errors and warnings only")
-    told.add_argument("--json", action="store_true", help="print a summary as JSON, for a program")
+    """Add the parameters of drawing a table."""
+    parser.add_argument(
+        "-n", type=int, help="number of synthetic rows (default: the private estimate of the real number)"
+    )
+    parser.add_argument("--seed", type=int, help="makes the draw repeatable; noise never repeats")
+    parser.add_argument("--threads", type=int, help="number of threads (default: all cores)")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--quiet", action="store_true", help="print errors and warnings only")
+    output.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def check_draw(arguments: argparse.Namespace) -> None:
-    """Refuse now what `sample` would refuse later."""
+    """Check the parameters of the draw before anything is spent."""
     if arguments.n is not None:
         integer("-n", arguments.n, 0)
     check_seed(arguments.seed)

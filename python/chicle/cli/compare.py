@@ -10,7 +10,8 @@ from chicle.cli.arguments import command, numbers
 from chicle.cli.evaluate import add_measures, measures
 from chicle.cli.output import check_output
 from chicle.cli.terminal import Progress, say
-from chicle.comparison import check_plot, compare, contender_names, plot
+from chicle.comparison import check_plot, compare, plot
+from chicle.mechanisms.variants import mechanism_names
 from chicle.schema import Schema
 
 __all__ = ["add"]
@@ -20,26 +21,29 @@ Example:
   chicle compare people.csv -s people.yaml --mechanisms prism,privsyn,independent --epsilon 0.2,1,5 --seeds 3 \\
     -o results.csv --plot results.svg
 
-NOT PRIVATE: every run spends a budget of its own on the real table, for an experiment; do not publish the results.
-Mechanisms are {", ".join(contender_names())}, or module:function of your own.
-Stopped? The same command goes on: runs in the output are not done again, unless they failed.
+NOT PRIVATE: this is an experiment. Every run spends its own budget on the real table; do not publish the results.
+Mechanisms: {", ".join(mechanism_names())}, or your own as module:function.
+To resume, run the same command again: it skips the runs that are in the output, but repeats those that failed.
 """
 
 
 def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     """Add the command."""
-    made = command(commands, "compare", "run mechanisms over several epsilons and seeds: NOT PRIVATE", _HELP)
+    made = command(commands, "compare", "compare mechanisms over several epsilons and seeds: NOT PRIVATE", _HELP)
     made.add_argument("real", metavar="REAL", help="the private table")
     made.add_argument("-s", "--schema", required=True, help="the reviewed schema, YAML or JSON")
     made.add_argument(
-        "--mechanisms", default="prism,privsyn,independent", metavar="A,B", help="which; prism,privsyn,independent"
+        "--mechanisms",
+        default="prism,privsyn,independent",
+        metavar="A,B",
+        help="the mechanisms (default prism,privsyn,independent)",
     )
     made.add_argument("--epsilon", type=numbers, default=[0.2, 1.0, 5.0], help="the budgets (default 0.2,1,5)")
-    made.add_argument("--delta", type=float, default=1e-9, help="that of all budgets (default 1e-9)")
-    made.add_argument("--seeds", type=int, default=3, help="how many runs of each (default 3)")
-    made.add_argument("-o", "--output", metavar="OUT", help="where the runs go, a row each: .csv or .json")
+    made.add_argument("--delta", type=float, default=1e-9, help="the delta of every budget (default 1e-9)")
+    made.add_argument("--seeds", type=int, default=3, help="runs of each mechanism at each budget (default 3)")
+    made.add_argument("-o", "--output", metavar="OUT", help="the file of results, one row for each run: .csv or .json")
     made.add_argument("--plot", metavar="FILE", help="also draw errors, seconds and memory: .svg or .png")
-    made.add_argument("--timeout", type=float, metavar="SECONDS", help="stop a run after so long")
+    made.add_argument("--timeout", type=float, metavar="SECONDS", help="stop a run after this many seconds")
     add_measures(made)
     made.add_argument("--quiet", action="store_true", help="print errors and warnings only")
     made.set_defaults(run=_run)
@@ -53,7 +57,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if path is not None:
             check_output(path, force=True, inputs=[arguments.real, arguments.schema])
     schema = Schema.load(arguments.schema)
-    told = measures(arguments, schema)
+    measured = measures(arguments, schema)
     with Progress(quiet=arguments.quiet) as progress:
         found = compare(
             arguments.real,
@@ -66,7 +70,7 @@ def _run(arguments: argparse.Namespace) -> int:
             timeout=arguments.timeout,
             threads=arguments.threads,
             progress=progress.say,
-            **told,
+            **measured,
         )
     if arguments.plot is not None:
         plot(found, arguments.plot)

@@ -1,4 +1,4 @@
-"""`chicle demo`: the main job on built-in data."""
+"""`chicle demo`: the whole workflow on built-in data."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ __all__ = ["add"]
 
 _HELP = """\
 Example:
-  chicle demo     # simulates a census, synthesises it, says how good the tables are, and writes two reports
+  chicle demo     # simulates a census, makes synthetic tables, evaluates them and writes two reports
 """
 
 
 def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     """Add the command."""
-    made = command(commands, "demo", "show the main job on built-in data, end to end", _HELP)
-    made.add_argument("-o", "--output", metavar="FOLDER", default="chicle-demo", help="where the reports go")
+    made = command(commands, "demo", "run the whole workflow on built-in data", _HELP)
+    made.add_argument(
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        default="chicle-demo",
+        help="the folder of the reports (default chicle-demo)",
+    )
     made.set_defaults(run=_run)
 
 

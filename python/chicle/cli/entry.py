@@ -1,8 +1,8 @@
-"""One command, run: parse, do, and say what went wrong in one line.
+"""The entry point: parse the arguments, run the command, report an error in one line.
 
-A command is a file of this package: `add` tells its parameters and teaches it by an example, beside what it runs.
-argparse rather than a library of decorators: it comes with Python, and its errors and help are ours to word. Errors are
-one line on stderr and exit code 2.
+Each command is a module of this package: its `add` declares the parameters and the help, with an example, beside the
+code that runs it. We use argparse: it comes with Python, and we word its errors and help ourselves. Errors are one line
+on stderr and exit code 2.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _COMMANDS = (demo, schema, plan, synth, sample, evaluate, report, compare)
 _WAY = """\
 From your own table to a synthetic one:
   chicle schema draft people.csv -o people.yaml   # a first schema, read from the data
-  edit people.yaml                                # replace what only the data told; set `reviewed: true`
+  edit people.yaml                                # replace what was read from the data; set `reviewed: true`
   chicle schema check people.csv people.yaml      # does the table fit?
-  chicle plan people.yaml --epsilon 1 --delta 1e-9
+  chicle plan people.yaml --epsilon 1 --delta 1e-9     # what will be released, how noisy, at what cost
   chicle synth people.csv -s people.yaml -o synthetic.csv --epsilon 1 --delta 1e-9 --release people.chicle
   chicle sample people.chicle -o more.csv -n 1000000
-  chicle evaluate people.csv synthetic.csv -s people.yaml --release people.chicle     # NOT PRIVATE: how good is it?
-  chicle report people.chicle -o report.html      # a page about it, safe to publish
+  chicle evaluate people.csv synthetic.csv -s people.yaml --release people.chicle     # how good is it? NOT PRIVATE
+  chicle report people.chicle -o report.html      # a report that is safe to publish
 
-Tables are CSV (also .csv.gz), Parquet (.parquet) or Arrow (.arrow, .feather), by the ending of their name.
+Tables are CSV (.csv, .csv.gz, .tsv), Parquet (.parquet) or Arrow (.arrow, .feather), by the ending of the file name.
 `chicle COMMAND --help` explains each command with an example.
 
-Exit codes: 0 done; 1 the table does not fit (`schema check`); 2 an error, said in a line on stderr; 130 stopped.
-Nothing is left half written. What can fail is tried before budget is spent.
+Exit codes: 0 done; 1 the table does not fit (`schema check`); 2 an error, in one line on stderr; 130 interrupted.
+Files are written whole or not at all. Inputs and outputs are checked before any budget is spent.
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code: 0, 1 where a check found something, 2 for errors.
+    """Run one command; return its exit code: 0, 1 if the table does not fit its schema, 2 for errors.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         arguments = parser().parse_args(argv)
-    except SystemExit as stop:  # --help, --version, and what argparse refuses
+    except SystemExit as stop:  # --help, --version and argparse's errors
         return int(stop.code or 0)
     run: Callable[[argparse.Namespace], int] = arguments.run
     try:
@@ -83,7 +83,7 @@ def parser() -> Parser:
 
 
 def _explained(error: BaseException) -> str:
-    """Return an error in words that quote nothing private."""
+    """Return the message of an error, without private values."""
     if isinstance(error, KeyboardInterrupt):
         return "stopped"
     if isinstance(error, ChicleError):

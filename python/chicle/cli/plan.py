@@ -1,4 +1,4 @@
-"""`chicle plan`: what will be released at what cost, before any data is seen."""
+"""`chicle plan`: what will be released, and at what cost, before any data is read."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ __all__ = ["add"]
 _HELP = """\
 Example:
   chicle plan people.yaml --epsilon 1 --delta 1e-9 --records 50000
-  chicle plan people.yaml --epsilon 0.2,1,5 --delta 1e-9 --records 50000     # what more budget would buy
+  chicle plan people.yaml --epsilon 0.2,1,5 --delta 1e-9 --records 50000     # what a larger budget buys
 
-Reads the schema alone. `sigma` is the standard deviation of the noise on each count. `error` is what noise alone adds
-to a table of counts, as the share of its records that it moves elsewhere (total variation distance); for pairs from the
-smallest to the largest, were all of them measured. Time and memory are rough: of two cores, right to a factor of two.
+Reads the schema only, never the data. In the plan:
+  sigma  the standard deviation of the noise on each count
+  rho    the cost of the step in zero-concentrated differential privacy; share: of the whole budget
+  error  the total variation distance that noise alone adds to a table of counts: the share of records it moves to other
+         cells. For pairs: of the least and the most harmed pair, if all pairs were measured
+Time and memory are rough estimates for two cores, right to a factor of two.
 """
 
 
 def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     """Add the command."""
-    made = command(commands, "plan", "say what will be released at what cost, before any data is seen", _HELP)
+    made = command(commands, "plan", "show what will be released, and at what cost, before any data is read", _HELP)
     made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
     add_budget(made, several=True)
     made.add_argument(
@@ -32,7 +35,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
         type=int,
         default=100_000,
         metavar="N",
-        help="about how many rows the table has (default 100000); prism splits its budget by it",
+        help="a public guess of the number of rows (default 100000); prism splits its budget by it",
     )
     made.add_argument("--json", action="store_true", help="print JSON instead of a table")
     made.set_defaults(run=_run)

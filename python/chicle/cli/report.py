@@ -1,4 +1,4 @@
-"""`chicle report`: what is known of a synthetic table, as one HTML file."""
+"""`chicle report`: an HTML report about a synthetic table, in one file."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ Examples:
   chicle report people.chicle --synthetic synthetic.csv --real people.csv -o private.html   # NOT PRIVATE
   chicle report --schema people.yaml --synthetic synthetic.csv --real people.csv -o private.html
 
-The page opens offline, in any browser, and prints. Without the real table it says how private the synthetic one is and
-how far off it may be at most; with it, how good it is, and where it is worst.
+The page is one file that opens offline in any browser. Without the real table it shows the privacy guarantee and bounds
+on the error; with the real table it shows how good the synthetic one is, and where it is worst.
 """
 
 
 def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     """Add the command."""
-    made = command(commands, "report", "write a page about a synthetic table: public, or with the real table", _HELP)
+    made = command(commands, "report", "write an HTML report about a synthetic table", _HELP)
     made.add_argument("release", metavar="RELEASE", nargs="?", help="a file that `chicle synth --release` wrote")
-    made.add_argument("--synthetic", metavar="TABLE", help="the synthetic table; by default one drawn from the release")
+    made.add_argument("--synthetic", metavar="TABLE", help="the synthetic table (default: drawn from the release)")
     made.add_argument("--real", metavar="TABLE", help="the real table, to compare with: the page is then NOT PRIVATE")
-    made.add_argument("-s", "--schema", help="the schema, YAML or JSON, where there is no release")
-    add_output(made, "where the page goes, such as report.html")
-    made.add_argument("--title", default="Synthetic table", help="what the page is called")
-    made.add_argument("--confidence", type=float, default=0.95, help="with which bounds hold; 0.95 by default")
-    made.add_argument("--seed", type=int, default=0, help="fixes what is drawn; 0 by default")
-    made.add_argument("--threads", type=int, help="how many threads to use; all there are by default")
+    made.add_argument("-s", "--schema", help="the schema, YAML or JSON, if there is no release")
+    add_output(made, "the HTML file to write, such as report.html")
+    made.add_argument("--title", default="Synthetic table", help="the title of the page")
+    made.add_argument(
+        "--confidence", type=float, default=0.95, help="the confidence of the error bounds (default 0.95)"
+    )
+    made.add_argument("--seed", type=int, default=0, help="seed of everything that is drawn (default 0)")
+    made.add_argument("--threads", type=int, help="number of threads (default: all cores)")
     made.add_argument("--quiet", action="store_true", help="print errors and warnings only")
     made.set_defaults(run=_run)
 

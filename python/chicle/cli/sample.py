@@ -1,4 +1,4 @@
-"""`chicle sample`: another table from a kept release, at no cost."""
+"""`chicle sample`: draw another table from a saved release, at no cost."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _HELP = """\
 Example:
   chicle sample people.chicle -o more.parquet -n 1000000 --seed 7
 
-A release holds no records, only what was paid for: draw from it as often as you like.
+A release holds noisy counts and no records. Drawing from it spends no budget: draw as often as you like.
 """
 
 
 def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     """Add the command."""
-    made = command(commands, "sample", "draw another table from a kept release, at no cost", _HELP)
+    made = command(commands, "sample", "draw another table from a saved release, at no cost", _HELP)
     made.add_argument("release", metavar="RELEASE", help="a file that `chicle synth --release` wrote")
-    add_output(made, "where the synthetic table goes")
+    add_output(made, "the file of the synthetic table: .csv, .csv.gz, .tsv, .parquet, .arrow or .feather")
     add_draw(made)
     made.set_defaults(run=_run)
 

@@ -11,7 +11,8 @@ from chicle.cli.arguments import add_output, command, subcommands
 from chicle.cli.output import check_output
 from chicle.cli.terminal import say, warn
 from chicle.schema import Schema
-from chicle.schema.draft import draft_schema
+from chicle.sources import check_table
+from chicle.sources.draft import draft_schema
 from chicle.sources.files import find_files
 
 __all__ = ["add"]
@@ -25,27 +26,28 @@ _DRAFT_HELP = """\
 Example:
   chicle schema draft people.csv -o people.yaml
 
-A column of the draft, and what becomes of it in the review:
-  age: {type: integer, min: 17, max: 90, outside: clamp}     # 17 and 90 were read from the data
-  age: {type: integer, min: 0, max: 120, outside: clamp}     # what anyone would say who has not seen it
+Review every column of the draft. For example:
+  age: {type: integer, min: 17, max: 90, outside: clamp}     # the draft: 17 and 90 were read from the data
+  age: {type: integer, min: 0, max: 120, outside: clamp}     # reviewed: public knowledge about ages
 Then set `reviewed: true` at the top; `chicle synth` refuses a draft.
 """
 _CHECK_HELP = """\
 Example:
   chicle schema check people.csv people.yaml
 
-Exit code 0 if the table fits, 1 if it does not. Columns, rules and fixes are named, never a value or a count.
+Prints the columns that do not fit, the rule and the fix, never a value or a count.
+Exit code 0 if the table fits, 1 if it does not.
 """
 
 
 def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     """Add both commands."""
     both = subcommands(command(commands, "schema", "draft a schema, or check a table against one", _HELP))
-    made = command(both, "draft", "propose a schema for a table: NOT PRIVATE, to be reviewed", _DRAFT_HELP)
+    made = command(both, "draft", "draft a schema from a table, for review: NOT PRIVATE", _DRAFT_HELP)
     made.add_argument("data", metavar="DATA", nargs="+", help="the private table: a file, several, or a pattern")
-    add_output(made, "where the schema goes: YAML, or JSON if it ends in .json")
+    add_output(made, "the schema file to write: YAML, or JSON if it ends in .json")
     made.set_defaults(run=_draft)
-    made = command(both, "check", "say what of a table does not fit a schema, without showing a value", _CHECK_HELP)
+    made = command(both, "check", "list what in a table does not fit a schema, without showing a value", _CHECK_HELP)
     made.add_argument("data", metavar="DATA", nargs="+", help="the private table: a file, several, or a pattern")
     made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
     made.add_argument("--json", action="store_true", help="print JSON instead of sentences")
@@ -59,16 +61,16 @@ def _draft(arguments: argparse.Namespace) -> int:
         schema.save(beside)
     warn(
         f"{arguments.output} is a DRAFT and NOT PRIVATE: it was read from the data. Review every line, replace what "
-        "only the data told by what is public knowledge, then set `reviewed: true`."
+        "was read from the data by public knowledge, then set `reviewed: true`."
     )
     return 0
 
 
 def _check(arguments: argparse.Namespace) -> int:
     schema = Schema.load(arguments.schema)
-    check = schema.check(arguments.data)
-    told = {"fits": check.fits, "problems": check.problems, "reviewed": schema.reviewed}
-    say(json.dumps(told, indent=1) if arguments.json else str(check))
+    check = check_table(arguments.data, schema)
+    result = {"fits": check.fits, "problems": check.problems, "reviewed": schema.reviewed}
+    say(json.dumps(result, indent=1) if arguments.json else str(check))
     if check.fits and not schema.reviewed:
         warn("the schema is a draft that nobody has reviewed; `chicle synth` will refuse it until `reviewed: true`")
     return 0 if check.fits else 1

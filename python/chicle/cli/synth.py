@@ -1,7 +1,7 @@
 """`chicle synth`: from a private table to a synthetic one.
 
-Whatever can go wrong is found out before budget is spent: outputs are probed, parameters and the schema are checked
-first. The release is written before the table.
+Errors are found before any budget is spent: outputs, parameters and the schema are checked first. The release is
+written before the table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from chicle.cli.terminal import Progress, warn
 from chicle.errors import ChicleError, ParameterError
 from chicle.releases.release import Release
 from chicle.schema import Schema
-from chicle.sources import Source
+from chicle.sources import open_source
 from chicle.sources.files import find_files
 from chicle.sources.table_files import check_ending
 
@@ -33,11 +33,10 @@ Example:
 A table may be many files, each with the same columns, and larger than memory:
   chicle synth 'part-*.parquet' -s people.yaml -o synthetic.parquet --epsilon 1 --delta 1e-9
 
-Some marginals matter more than others? Say which:
-  chicle synth people.csv -s people.yaml -o synthetic.csv --epsilon 1 --delta 1e-9 --mechanism aim \
-    --workload target:income
+If some marginals matter more than others, name them:
+  chicle synth people.csv -s people.yaml -o made.csv --epsilon 1 --delta 1e-9 --mechanism aim --workload target:income
 
-Each run spends anew: two runs at epsilon 1 on one table add up. Keep the release and use `chicle sample` for more rows.
+Each run spends a new budget, and budgets add up. Keep the release and use `chicle sample` for more rows at no cost.
 """
 
 
@@ -46,10 +45,10 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made = command(commands, "synth", "make a synthetic table, spending a privacy budget", _HELP)
     made.add_argument("data", metavar="DATA", nargs="+", help="the private table: a file, several, or a pattern")
     made.add_argument("-s", "--schema", required=True, help="the reviewed schema, YAML or JSON")
-    add_output(made, "where the synthetic table goes")
+    add_output(made, "the file of the synthetic table: .csv, .csv.gz, .tsv, .parquet, .arrow or .feather")
     add_budget(made)
     made.add_argument(
-        "--release", metavar="FILE", help="also keep the release (noisy counts, no records), for `sample`"
+        "--release", metavar="FILE", help="also save the release (noisy counts, no records) for `chicle sample`"
     )
     add_draw(made)
     made.set_defaults(run=_run)
@@ -69,7 +68,7 @@ def _run(arguments: argparse.Namespace) -> int:
     synth.plan(schema)
     with Progress(quiet=arguments.quiet) as progress:
         progress.say("reading the table", total=1.0)
-        source = Source(arguments.data, schema, threads=arguments.threads, progress=_passes(progress))
+        source = open_source(arguments.data, schema, threads=arguments.threads, progress=_passes(progress))
         rehearse(schema, source.form, arguments.output)
         release = synth.fit(source, schema).release_
         del source
@@ -88,7 +87,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _passes(progress: Progress) -> Callable[[float], None]:
-    """Return what shows how far a pass over the table is."""
+    """Return a callback that shows the progress of a pass over the table."""
     done = 0.0
 
     def show(part: float) -> None:
@@ -103,7 +102,7 @@ def _passes(progress: Progress) -> Callable[[float], None]:
 
 
 def _rescue(release: Release) -> None:
-    """Keep what was paid for when it could not be written where it should be."""
+    """Save the release in another place, when it could not be written where it should be."""
     for folder in (".", tempfile.gettempdir()):
         path = Path(folder, f"rescued-{os.getpid()}.chicle")
         try:

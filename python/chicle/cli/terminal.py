@@ -1,4 +1,4 @@
-"""What a command says: results on stdout, all else on stderr, and progress on a terminal only."""
+"""Terminal output: results on stdout, everything else on stderr, progress only on a terminal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Progress", "say", "warn"]
 
 
 class Progress:
-    """What is being done now, on a terminal: a line that is gone in the end.
+    """A progress line on a terminal; it is removed at the end.
 
     Parameters
     ----------
     quiet
-        Show nothing, whatever there is to write to.
+        Show nothing, even on a terminal.
     """
 
     def __init__(self, *, quiet: bool) -> None:
@@ -38,18 +38,18 @@ class Progress:
         self._display.stop()
 
     def say(self, what: str, total: float | None = None) -> None:
-        """Tell what is being done now, and of how many steps it has, if that is known."""
+        """Show what is being done, and the number of its steps if that is known."""
         if self._task is not None:
             self._display.remove_task(self._task)
         self._task = self._display.add_task(what, total=total)
 
     def advance(self, steps: float) -> None:
-        """Tell that so many steps more are done."""
+        """Advance the progress by a number of steps."""
         if self._task is not None:
             self._display.advance(self._task, steps)
 
     def note(self, number: int, error: float) -> None:
-        """Tell how far the generator is."""
+        """Show the pass of the model that makes records, and its error."""
         if self._task is not None:
             self._display.update(
                 self._task, description=f"making records: pass {number}, error {error:.4f}", refresh=True

@@ -1,18 +1,24 @@
-"""Typed columns of a schema: how values become codes, and codes values again."""
+"""Typed columns of a schema: they encode values as codes and decode codes. `column` registers a user's own type."""
 
 from __future__ import annotations
 
-from chicle.columns.base import Column
+from chicle.columns.base import Column, Report, SyntheticRows, Unmodelled
 from chicle.columns.categorical import Boolean, Categorical, Ordinal
 from chicle.columns.coded import Coded
-from chicle.columns.dates import Date, DateTime
+from chicle.columns.date import Date
+from chicle.columns.datetime import DateTime
 from chicle.columns.declare import column_from_dict
+from chicle.columns.discovery import BinEdges, FrequentValues, Tally
+from chicle.columns.drafting import Draft, RawColumn
 from chicle.columns.integer import Integer
 from chicle.columns.number import Number
 from chicle.columns.open import Open
+from chicle.columns.registry import TYPES, column
 from chicle.columns.unmodelled import Determined, Drop, Identifier
 
 __all__ = [
+    "TYPES",
+    "BinEdges",
     "Boolean",
     "Categorical",
     "Coded",
@@ -20,11 +26,19 @@ __all__ = [
     "Date",
     "DateTime",
     "Determined",
+    "Draft",
     "Drop",
+    "FrequentValues",
     "Identifier",
     "Integer",
     "Number",
     "Open",
     "Ordinal",
+    "RawColumn",
+    "Report",
+    "SyntheticRows",
+    "Tally",
+    "Unmodelled",
+    "column",
     "column_from_dict",
 ]

@@ -14,15 +14,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chicle.codes import Codes, code_dtype, look_up
 from chicle.columns.base import Column, Mask, Report, arrow_kind, is_unicode
-from chicle.counting.records import Codes, code_dtype, look_up
+from chicle.columns.drafting import Draft, RawColumn, and_missing
+from chicle.columns.registry import column
 from chicle.errors import SchemaError
 
-__all__ = ["Boolean", "Categorical", "Ordinal", "labelled", "listed", "places", "value_key"]
+__all__ = ["MOST_TEXTS", "Boolean", "Categorical", "Ordinal", "labelled", "listed", "places", "value_key"]
 
+MOST_TEXTS = 64  # different texts that a draft lists
+_MARKS = {"?", "", "NA", "N/A", "na", "n/a", "nan", "NaN", "null", "NULL", "None", "none", "-", "unknown", "Unknown"}
 _QUOTE = 'quote text in YAML ("1" is text, 1 is a number)'
 
 
+@column
 @dataclass(frozen=True, kw_only=True)
 class Categorical(Column):
     """A column whose values are listed; their order means nothing.
@@ -30,9 +35,9 @@ class Categorical(Column):
     Parameters
     ----------
     values
-        The values: texts, or integers, or numbers, or booleans.
+        The values: all texts, all integers, all numbers or all booleans.
     other
-        What stands for every value that is not listed; by default there must be none.
+        The label for all values that are not listed. By default, such values are errors.
 
     Examples
     --------
@@ -43,6 +48,8 @@ class Categorical(Column):
     """
 
     type = "categorical"
+    also = ("string", "str", "text", "category", "enum")
+    draft_order = 70
 
     values: Sequence[Any]
     other: Any = None
@@ -53,13 +60,28 @@ class Categorical(Column):
 
     @property
     def size(self) -> int:
-        """How many values are listed, `other` among them."""
+        """The number of listed values, including `other`."""
         return len(self._labels)
 
     @property
     def labels(self) -> tuple[Any, ...] | None:
         """The values in the order of their codes."""
         return self._labels
+
+    @property
+    def declared_values(self) -> tuple[Any, ...]:
+        """The listed values."""
+        return tuple(self.values)
+
+    @classmethod
+    def draft(cls, raw: RawColumn) -> Draft | None:
+        """Propose the list of all texts, if there are few."""
+        if raw.texts is None or len(raw.texts) > MOST_TEXTS:
+            return None
+        values = sorted(raw.texts.to_pylist())
+        marks = [value for value in values if value in _MARKS]
+        mark = f"; {marks[0]!r} looks like a mark of missing values: it is kept as a value" if marks else ""
+        return Draft(cls(values=tuple(values), missing=raw.missing), and_missing("all values", raw.missing) + mark)
 
     @cached_property
     def _labels(self) -> tuple[Any, ...]:
@@ -82,7 +104,7 @@ class Categorical(Column):
             indices = values.indices.fill_null(len(values.dictionary)) if values.null_count else values.indices
             if of_category.min() >= 0:
                 return look_up(of_category.astype(code_dtype(self.cardinality)), indices)
-            # Categories that no row has need not be declared.
+            # Categories without rows need not be declared.
             codes: npt.NDArray[Any] = of_category[indices.to_numpy()]
         else:
             codes = self._lookup(values, report)
@@ -99,7 +121,7 @@ class Categorical(Column):
         return codes
 
     def _lookup(self, values: pa.Array, report: Report) -> npt.NDArray[Any]:
-        """Return the place of each value in the list, -1 where it is not there."""
+        """Return the position of each value in the list, or -1."""
         labels, kind = pa.array(self._labels), arrow_kind(values.type)
         own = arrow_kind(labels.type)
         numeric = ("integers", "numbers", "decimals")
@@ -111,7 +133,7 @@ class Categorical(Column):
                 values = pc.min_element_wise(values, pa.scalar(2**63 - 1, pa.uint64()))
             values, labels = values.cast(pa.int64()), labels.cast(pa.int64())
         elif own in numeric:
-            # Zero is added to make one of the two zeros that floats have.
+            # Adding zero makes -0.0 equal to 0.0.
             values, labels = (pc.add(numbers.cast(pa.float64(), safe=False), 0.0) for numbers in (values, labels))
         else:
             labels = labels.cast(values.type)
@@ -125,6 +147,7 @@ class Categorical(Column):
         return labelled(codes, absent, self._labels, dtype)
 
 
+@column
 class Ordinal(Categorical):
     """A column whose values are listed from the least to the greatest.
 
@@ -138,24 +161,31 @@ class Ordinal(Categorical):
 
     @property
     def ordered(self) -> bool:
-        """Neighbours in the list are neighbours."""
+        """Listed values are in order."""
         return True
+
+    @classmethod
+    def draft(cls, raw: RawColumn) -> Draft | None:
+        """Propose nothing: only a person knows the order."""
+        del raw
+        return None
 
     @property
     def starts(self) -> npt.NDArray[Any] | None:
-        """Places in the list."""
+        """Positions in the list."""
         return np.arange(self.size + 1)
 
     def start_of(self, value: object, *, after: bool) -> int:
-        """Return the place of a value in the list, or the next one."""
+        """Return the position of a value in the list, or the next one."""
         if value not in self.values:
-            raise SchemaError(f"{value!r} is none of its values")
+            raise SchemaError(f"{value!r} is not one of its values")
         return self.values.index(value) + after
 
 
+@column
 @dataclass(frozen=True, kw_only=True)
 class Boolean(Column):
-    """A column of true and false; 0 and 1 will do.
+    """A column of true and false; 0 and 1 are accepted.
 
     Examples
     --------
@@ -164,6 +194,8 @@ class Boolean(Column):
     """
 
     type = "boolean"
+    also = ("bool",)
+    draft_order = 10
 
     @property
     def size(self) -> int:
@@ -174,6 +206,11 @@ class Boolean(Column):
     def labels(self) -> tuple[Any, ...] | None:
         """False is 0, true is 1."""
         return (False, True)
+
+    @classmethod
+    def draft(cls, raw: RawColumn) -> Draft | None:
+        """Propose booleans if the table has booleans."""
+        return Draft(cls(missing=raw.missing), and_missing("", raw.missing)) if raw.kind == "booleans" else None
 
     def _check(self) -> None:
         pass
@@ -204,7 +241,7 @@ class Boolean(Column):
 
 
 def listed(name: str, values: object) -> tuple[Any, ...]:
-    """Return listed values as a tuple, if they are of one kind and differ."""
+    """Return listed values as a tuple; they must be of one kind and differ."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise SchemaError(f"{name} must be a list, not {values!r}")
     items = tuple(item.item() if isinstance(item, np.generic) else item for item in values)
@@ -225,7 +262,7 @@ def listed(name: str, values: object) -> tuple[Any, ...]:
 
 
 def places(labels: Iterable[Any]) -> dict[tuple[bool, Any], int]:
-    """Return where each value stands in a list, by a key that tells true from 1.
+    """Return the position of each value in a list, by a key that distinguishes true from 1.
 
     Examples
     --------
@@ -236,7 +273,7 @@ def places(labels: Iterable[Any]) -> dict[tuple[bool, Any], int]:
 
 
 def value_key(value: object) -> tuple[bool, object]:
-    """Return a key that tells true from 1."""
+    """Return a key that distinguishes true from 1."""
     return isinstance(value, bool), value
 
 
@@ -254,7 +291,7 @@ def _check_value(name: str, item: object) -> None:
 
 
 def labelled(codes: Codes, absent: Mask | None, labels: tuple[Any, ...], dtype: pa.DataType | None) -> pa.Array:
-    """Return the label of each code, of an Arrow type if it can hold all labels; a dictionary lists all of them."""
+    """Return the label of each code, in an Arrow type if it can hold all labels. A dictionary type lists them all."""
     own = pa.array(labels)
     indices = pa.array(codes, mask=absent)
     try:

@@ -1,24 +1,26 @@
-"""Columns of integers that are codes already."""
+"""Columns that hold codes already."""
 
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from chicle.codes import Codes
 from chicle.columns.base import Column, Mask, Report
 from chicle.columns.numeric import LOOK_UP, numbers_of, typed_integers, whole
-from chicle.counting.records import Codes
+from chicle.columns.registry import column
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
 
 __all__ = ["Coded"]
 
 
+@column
 @dataclass(frozen=True, kw_only=True)
 class Coded(Column):
     """A column that holds codes ``0..cardinality-1`` already.
@@ -26,9 +28,9 @@ class Coded(Column):
     Parameters
     ----------
     values
-        How many codes there are, missing apart.
+        The number of codes, without missing.
     ordinal
-        Whether neighbouring codes are neighbouring values.
+        Whether adjacent codes are adjacent values.
 
     Examples
     --------
@@ -37,13 +39,14 @@ class Coded(Column):
     """
 
     type = "coded"
+    also = ("code",)
 
     values: int
     ordinal: bool = False
 
     @property
     def size(self) -> int:
-        """How many codes the table may hold."""
+        """The number of codes."""
         return self.values
 
     @property
@@ -65,6 +68,20 @@ class Coded(Column):
         """The codes themselves."""
         return tuple(range(self.values)) if self.values <= LOOK_UP else None
 
+    @property
+    def holds_codes(self) -> bool:
+        """Unless missing is declared: it has a code, but null in the table."""
+        return not self.missing
+
+    @property
+    def arrow_type(self) -> pa.DataType | None:
+        """Integers."""
+        return pa.int64()
+
+    def with_order(self) -> Coded:
+        """Return the same column, ordinal."""
+        return replace(self, ordinal=True)
+
     def _check(self) -> None:
         if isinstance(self.values, bool) or not hasattr(self.values, "__index__"):
             raise SchemaError(f"values must be a number of codes, not {self.values!r}; list values as `categorical`")
@@ -78,7 +95,7 @@ class Coded(Column):
         raw = numbers_of(values, absent, 0, report, "declare it as categorical and list its values")
         outside = raw.size and (raw.min() < 0 or raw.max() >= self.values)
         if outside or (raw.dtype.kind == "f" and (raw != np.floor(raw)).any()):
-            report(f"has a value that is no code 0..{self.values - 1}", "declare as many `values` as there are codes")
+            report(f"has a value outside the codes 0..{self.values - 1}", "declare as many `values` as there are codes")
             return np.zeros(len(raw), np.uint8)
         return raw
 

@@ -1,4 +1,4 @@
-"""From a declaration in plain data to a column; what is not understood is refused, with the nearest that would be."""
+"""From a declaration in plain data to a column. Unknown words are errors that suggest the closest known word."""
 
 from __future__ import annotations
 
@@ -8,27 +8,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from chicle.columns.base import Column
-from chicle.columns.categorical import Boolean, Categorical, Ordinal
-from chicle.columns.coded import Coded
-from chicle.columns.dates import Date, DateTime
-from chicle.columns.integer import Integer
-from chicle.columns.number import Number
-from chicle.columns.open import Open
-from chicle.columns.unmodelled import Determined, Drop, Identifier
+from chicle.columns.registry import ALIASES, TYPES
 from chicle.errors import SchemaError
 
 __all__ = ["column_from_dict", "unknown"]
-
-_COLUMNS: tuple[type[Column], ...] = (
-    Categorical, Ordinal, Boolean, Open, Integer, Number, Date, DateTime, Coded, Drop, Identifier, Determined,
-)  # fmt: skip
-_BY_TYPE = {column.type: column for column in _COLUMNS}
-_ALSO = {
-    "string": "categorical", "str": "categorical", "text": "categorical", "category": "categorical",
-    "enum": "categorical", "int": "integer", "float": "number", "double": "number", "real": "number",
-    "numeric": "number", "bool": "boolean", "timestamp": "datetime", "time": "datetime", "id": "identifier",
-    "key": "identifier", "ignore": "drop", "skip": "drop", "code": "coded",
-}  # fmt: skip
 
 
 def column_from_dict(name: str, declaration: object) -> Column:
@@ -47,34 +30,37 @@ def column_from_dict(name: str, declaration: object) -> Column:
             f"column {name!r}: a declaration is a mapping such as {{type: integer, min: 0, max: 99}}, "
             f"not a {type(declaration).__name__}"
         )
-    told: dict[str, Any] = dict(declaration)
-    kind = told.pop("type", "determined" if "determined_by" in told else None)
+    options: dict[str, Any] = dict(declaration)
+    implied = next(
+        (kind for kind, one in TYPES.items() if one.implied_by is not None and one.implied_by in options), None
+    )
+    kind = options.pop("type", implied)
     if kind is None:
-        raise SchemaError(f"column {name!r}: it has no type; write `type:` and one of {', '.join(_BY_TYPE)}")
-    if not isinstance(kind, str) or kind not in _BY_TYPE:
-        meant = _ALSO.get(str(kind).lower())
-        hint = f"did you mean {meant!r}?" if meant else unknown(str(kind), _BY_TYPE)
+        raise SchemaError(f"column {name!r}: it has no type; write `type:` and one of {', '.join(TYPES)}")
+    if not isinstance(kind, str) or kind not in TYPES:
+        meant = ALIASES.get(str(kind).lower())
+        hint = f"did you mean {meant!r}?" if meant else unknown(str(kind), TYPES)
         raise SchemaError(f"column {name!r}: there is no type {kind!r}; {hint}")
-    column = _BY_TYPE[kind]
+    column = TYPES[kind]
     allowed = {field.name: field.default is MISSING for field in fields(column)}
     if not column.modelled:
         del allowed["missing"], allowed["coarse"]
-    for key in told:
+    for key in options:
         if key not in allowed:
             raise SchemaError(f"column {name!r}: {kind} has no {key!r}; {unknown(str(key), allowed)}")
     for key, required in allowed.items():
-        if required and key not in told:
+        if required and key not in options:
             raise SchemaError(f"column {name!r}: {kind} needs {key!r}; write `{key}: ...`")
     try:
-        return column(**told)
+        return column(**options)
     except SchemaError as error:
         raise SchemaError(f"column {name!r}: {error}") from None
 
 
 def unknown(word: str, known: Iterable[str]) -> str:
-    """Return a hint at the nearest of the known words, or at all of them."""
+    """Return a hint: the closest known word, or all of them."""
     names = list(known)
     near = get_close_matches(word, names, n=1)
     if near:
         return f"did you mean {near[0]!r}?"
-    return f"there is {', '.join(names)}" if names else "it takes nothing"
+    return f"use one of {', '.join(names)}" if names else "leave it out"

@@ -1,4 +1,4 @@
-"""Columns of integers, each a code of its own or cut into bins."""
+"""Columns of integers, with a code for each or in bins."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from chicle.codes import Codes, code_dtype
 from chicle.columns.base import Mask, Report
+from chicle.columns.drafted_edges import EDGES_READ, drafted_edges
+from chicle.columns.drafting import MOST_VALUES, Draft, RawColumn, and_missing
 from chicle.columns.numeric import (
     LOOK_UP,
     MOST_BINS,
+    between,
     bounds_of,
     check_bounds,
     check_outside,
@@ -26,14 +30,15 @@ from chicle.columns.numeric import (
     whole,
 )
 from chicle.columns.private_bins import Binned, PrivateBins, private_bins
+from chicle.columns.registry import column
 from chicle.columns.ruler import MOST_CELLS, DecimalRuler
-from chicle.counting.records import Codes, code_dtype
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
 
 __all__ = ["Integer"]
 
 
+@column
 @dataclass(frozen=True, kw_only=True)
 class Integer(Binned):
     """A column of integers from `min` to `max`.
@@ -41,13 +46,14 @@ class Integer(Binned):
     Parameters
     ----------
     min, max
-        The bounds, both included; a list of edges as `bins` brings its own.
+        The bounds, both included. A list of edges as `bins` implies them.
     bins
-        ``"each"``: a code for every integer. A number: so many bins of nearly equal width. A list of edges: a bin from
-        each edge to before the next; the last edge is included. An edge listed twice is a bin of that integer alone.
-        ``"private"`` or ``{"private": 20}``: at most so many bins, discovered with budget (`chicle.discovery`).
+        ``"each"``: a code for every integer. A number: that many bins of nearly equal width. A list of edges: each
+        begins a bin, which ends before the next; the last edge is included. An edge listed twice is a bin of that
+        integer alone. ``"private"`` or ``{"private": 20}``: at most 32 or 20 bins, discovered with budget
+        (`chicle.discovery`).
     outside
-        What becomes of integers outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
+        The rule for integers outside the bounds: ``"refuse"``, or ``"clamp"`` to the nearest bound.
 
     Examples
     --------
@@ -58,6 +64,8 @@ class Integer(Binned):
     """
 
     type = "integer"
+    also = ("int",)
+    draft_order = 50
 
     min: int | None = None
     max: int | None = None
@@ -73,12 +81,12 @@ class Integer(Binned):
 
     @property
     def low(self) -> int:
-        """The lower bound, once it is checked."""
+        """The lower bound."""
         return cast("int", self.min)
 
     @property
     def high(self) -> int:
-        """The upper bound, once it is checked."""
+        """The upper bound."""
         return cast("int", self.max)
 
     @cached_property
@@ -92,7 +100,7 @@ class Integer(Binned):
 
     @property
     def size(self) -> int:
-        """How many bins there are."""
+        """The number of bins."""
         if isinstance(self.bins, tuple):
             return len(self.bins) - 1
         if isinstance(self.bins, PrivateBins):
@@ -113,6 +121,34 @@ class Integer(Binned):
         """The integers, where each has a code."""
         return tuple(range(self.low, self.high + 1)) if self.size == self.high - self.low + 1 <= LOOK_UP else None
 
+    @property
+    def amounts(self) -> npt.NDArray[np.float64] | None:
+        """The integers, or the middles of bins."""
+        if self.labels is not None:
+            return super().amounts
+        return np.asarray((self.starts[:-1] + self.starts[1:] - 1) / 2, dtype=np.float64)
+
+    @property
+    def arrow_type(self) -> pa.DataType | None:
+        """Integers."""
+        return pa.int64()
+
+    @classmethod
+    def draft(cls, raw: RawColumn) -> Draft | None:
+        """Propose a code for each integer of a short range, else bins."""
+        if raw.numbers is None or raw.bounds is None or not raw.whole:
+            return None
+        low, high = raw.bounds
+        if high - low < MOST_VALUES:
+            made = cls(min=int(low), max=int(high), outside="clamp", missing=raw.missing)
+            return Draft(made, and_missing("bounds", raw.missing))
+        edges = tuple(int(edge) for edge in drafted_edges(raw.numbers, 1.0))
+        return Draft(cls(bins=edges, outside="clamp", missing=raw.missing), and_missing(EDGES_READ, raw.missing))
+
+    def _texts(self) -> list[str] | None:
+        known = super()._texts()
+        return [between(first, end - 1) for first, end in pairwise(self.starts.tolist())] if known is None else known
+
     def _check(self) -> None:
         low, high = bounds_of(self)
         object.__setattr__(self, "min", whole("min", low))
@@ -125,14 +161,14 @@ class Integer(Binned):
                 raise SchemaError("bins has a bin without any integer; leave an edge out")
         elif isinstance(self.bins, PrivateBins):
             if self.bins.most > high - low:
-                raise SchemaError("bins are as many as the integers from min to max, or more; write `bins: each`")
+                raise SchemaError("private bins must be fewer than the integers from min to max; write `bins: each`")
         else:
             self._check_number(high - low + 1)
 
     def _check_number(self, values: int) -> None:
         if self.bins == "each":
             if values > MAX_CARDINALITY:
-                raise SchemaError("bins: each makes too many codes of these bounds; give a number of bins")
+                raise SchemaError("bins: each makes too many codes for these bounds; give a number of bins")
             return
         if isinstance(self.bins, (str, bool)) or not hasattr(self.bins, "__index__"):
             raise SchemaError(
@@ -147,7 +183,7 @@ class Integer(Binned):
 
     @property
     def ruler(self) -> DecimalRuler:
-        """Integers, or every tenth, hundredth and so on of them and what lies between."""
+        """All integers or, in a wide range, the multiples of a power of ten and the gaps between them."""
         first, last = self._cells_of(np.array([self.low, self.high], dtype=np.int64)).tolist()
         return DecimalRuler(first, last + 1, 1 if self._unit == 1 else 2)
 
@@ -182,7 +218,7 @@ class Integer(Binned):
         if raw.dtype.kind == "f":
             if (raw != np.floor(raw)).any():
                 report("has a number with a fraction", "declare it as number, or round it first")
-            # Bounds as floats may be a little wider than the integers; the clamp of integers takes care of that.
+            # Bounds as floats may be slightly wider than the integers; the integers are clamped below.
             low, high = float(self.low), float(self.high)
             check_bounds(raw, low, high, self.outside, report)
             raw = np.floor(np.clip(raw, low, min(high, np.nextafter(2.0**63, 0)))).astype(np.int64)
@@ -199,7 +235,7 @@ class Integer(Binned):
         values = self.high - self.low + 1
         if values > MAX_CARDINALITY:
             return np.searchsorted(self.starts[1:-1], raw, side="right")
-        # Arithmetic of the codes' own width: what wraps around on the way is right in the end.
+        # Unsigned arithmetic in the codes' own width: the final result is right even if steps wrap around.
         width = code_dtype(values)
         offsets = raw.astype(width, copy=False)
         if self.low:

@@ -1,4 +1,4 @@
-"""Columns of real numbers, cut into bins; synthetic ones are drawn evenly inside their bin, in the table's own type."""
+"""Columns of real numbers, in bins. Synthetic values are drawn uniformly inside their bin, in the table's own type."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from chicle.codes import Codes
 from chicle.columns.base import Mask, Report
+from chicle.columns.drafted_edges import EDGES_READ, drafted_edges
+from chicle.columns.drafting import Draft, RawColumn, and_missing
 from chicle.columns.numeric import (
     MOST_BINS,
+    between,
     bounds_of,
     check_bounds,
     check_outside,
@@ -27,13 +32,14 @@ from chicle.columns.numeric import (
     typed_integers,
 )
 from chicle.columns.private_bins import Binned, PrivateBins, private_bins
+from chicle.columns.registry import column
 from chicle.columns.ruler import MOST_CELLS, DecimalRuler
-from chicle.counting.records import Codes
 from chicle.errors import SchemaError
 
 __all__ = ["Number"]
 
 
+@column
 @dataclass(frozen=True, kw_only=True)
 class Number(Binned):
     """A column of real numbers from `min` to `max`.
@@ -41,13 +47,13 @@ class Number(Binned):
     Parameters
     ----------
     min, max
-        The bounds, both included; a list of edges as `bins` brings its own.
+        The bounds, both included. A list of edges as `bins` implies them.
     bins
-        A number of bins of equal width, or a list of edges: a bin from each edge to before the next; the last edge is
-        included. An edge listed twice is a bin of that number alone: the zeros, say, of which there are many.
-        ``"private"`` or ``{"private": 20}``: at most so many bins, discovered with budget (`chicle.discovery`).
+        A number of bins of equal width, or a list of edges: each begins a bin, which ends before the next; the last
+        edge is included. An edge listed twice is a bin of that number alone, for example of frequent zeros.
+        ``"private"`` or ``{"private": 20}``: at most 32 or 20 bins, discovered with budget (`chicle.discovery`).
     outside
-        What becomes of numbers outside the bounds: ``"refuse"`` or ``"clamp"``, which takes the nearest bound.
+        The rule for numbers outside the bounds: ``"refuse"``, or ``"clamp"`` to the nearest bound.
 
     Examples
     --------
@@ -58,6 +64,8 @@ class Number(Binned):
     """
 
     type = "number"
+    also = ("float", "double", "real", "numeric")
+    draft_order = 60
 
     min: float | None = None
     max: float | None = None
@@ -73,17 +81,17 @@ class Number(Binned):
 
     @property
     def low(self) -> float:
-        """The lower bound, once it is checked."""
+        """The lower bound."""
         return cast("float", self.min)
 
     @property
     def high(self) -> float:
-        """The upper bound, once it is checked."""
+        """The upper bound."""
         return cast("float", self.max)
 
     @cached_property
     def edges(self) -> npt.NDArray[np.float64]:
-        """Where bins begin, and where the last ends."""
+        """The starts of bins, and the end of the last."""
         if isinstance(self.bins, tuple):
             edges = np.array(self.bins)
             alone = np.append(np.diff(edges[:-1], prepend=-np.inf) == 0, [False])
@@ -102,7 +110,7 @@ class Number(Binned):
 
     @property
     def size(self) -> int:
-        """How many bins there are."""
+        """The number of bins."""
         if isinstance(self.bins, PrivateBins):
             return self.bins.most
         return len(self.bins) - 1 if isinstance(self.bins, tuple) else cast("int", self.bins)
@@ -111,6 +119,27 @@ class Number(Binned):
     def ordered(self) -> bool:
         """Numbers have an order."""
         return True
+
+    @property
+    def amounts(self) -> npt.NDArray[np.float64] | None:
+        """The middles of bins."""
+        return np.asarray((self.edges[:-1] + self.edges[1:]) / 2, dtype=np.float64)
+
+    @property
+    def arrow_type(self) -> pa.DataType | None:
+        """Floats."""
+        return pa.float64()
+
+    @classmethod
+    def draft(cls, raw: RawColumn) -> Draft | None:
+        """Propose bins of numbers."""
+        if raw.numbers is None or raw.bounds is None or raw.kind == "integers":
+            return None
+        edges = drafted_edges(raw.numbers, 0.0)
+        return Draft(cls(bins=edges, outside="clamp", missing=raw.missing), and_missing(EDGES_READ, raw.missing))
+
+    def _texts(self) -> list[str] | None:
+        return [between(f"{first:.6g}", f"{end:.6g}") for first, end in pairwise(self.edges.tolist())]
 
     def _check(self) -> None:
         low, high = (real(name, bound) for name, bound in zip(("min", "max"), bounds_of(self), strict=True))
@@ -136,12 +165,12 @@ class Number(Binned):
 
     @property
     def ruler(self) -> DecimalRuler:
-        """Numbers of a few digits, and what lies between."""
+        """Numbers of a few digits, and the gaps between them."""
         first, last = self._cells_of(np.array([self.low, self.high])).tolist()
         return DecimalRuler(first, last + 1, 2)
 
     def discovered(self, starts: npt.NDArray[np.int64]) -> Number:
-        """Return the column with bins that begin at these cells; what follows a number alone follows it at once."""
+        """Return the column with bins that begin at these cells; the gap after a single number begins just above it."""
         return replace(self, bins=(self.low, *self._rounded(starts[1:] // 2).tolist(), self.high))
 
     @property
@@ -150,7 +179,7 @@ class Number(Binned):
 
     @cached_property
     def _digits(self) -> int:
-        """How many digits after the point the ruler has; fewer than none for tens, hundreds and so on."""
+        """The number of decimals of the ruler; negative for tens, hundreds and so on."""
         most = max(-self.low, self.high)
         digits = min(math.floor(math.log10(MOST_CELLS) - math.log10(self.high - self.low)), 300)
         while most * 10.0**digits >= 2**50:
@@ -158,7 +187,7 @@ class Number(Binned):
         return digits
 
     def _rounded(self, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return numbers of so many digits, each the float nearest to it."""
+        """Return numbers of that many digits, each as the nearest float."""
         scale = 10.0 ** abs(self._digits)
         return np.asarray(units / scale if self._digits >= 0 else units * scale, dtype=np.float64)
 
@@ -178,7 +207,7 @@ class Number(Binned):
     def _floats(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[np.float64]:
         fix = "turn it into numbers first, or declare it as categorical"
         raw = numbers_of(values, absent, self.low, report, fix)
-        # A bound as the table would hold it: 0.1 of 32 bits is above that of 64.
+        # Bounds in the float type of the table: 0.1 in 32 bits is above 0.1 in 64 bits.
         with np.errstate(over="ignore"):
             low, high = (float(raw.dtype.type(b)) if raw.dtype.kind == "f" else b for b in (self.low, self.high))
         low, high = (held if math.isfinite(held) else b for held, b in ((low, self.low), (high, self.high)))
@@ -211,17 +240,17 @@ class Number(Binned):
     def _whole_values(
         self, codes: Codes, absent: Mask | None, dtype: pa.DataType, rng: np.random.Generator
     ) -> pa.Array:
-        """Return integers, for a table whose numbers are: inside the bin where it has any, else inside the bounds."""
+        """Return integers, for a table of integers: inside the bin if it has any, else inside the bounds."""
         floor, ceiling = math.ceil(self.low), math.floor(self.high)
         edges = np.append(np.ceil(self.edges[:-1]).astype(np.int64), ceiling + 1)
         return typed_integers(_between(edges, codes, rng), absent, dtype, floor, ceiling)
 
     def _units(self, dtype: pa.DataType) -> tuple[npt.NDArray[np.int64], int] | None:
-        """Return the edges for a type of decimals, in units of so many digits; None if it can not hold the bounds."""
+        """Return the edges in units of a decimal type's last digit, and the scale; None if it cannot hold them."""
         most = Fraction(max(-self.low, self.high))
         if dtype.scale < 0 or most >= 10 ** (dtype.precision - dtype.scale):
             return None
-        # Floats hold no more than 53 bits: further digits are zeros.
+        # Floats hold at most 53 bits: further digits are zeros.
         scale = next((s for s in range(min(dtype.scale, 22), -1, -1) if most * 10**s < 2**52), None)
         if scale is None:
             return None
@@ -230,13 +259,13 @@ class Number(Binned):
 
 
 def _between(edges: npt.NDArray[np.int64], codes: Codes, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Return integers from an edge to before the next; where there are none, the nearest that the edges enclose."""
+    """Draw integers from an edge to before the next; if there are none, the nearest integer within all edges."""
     least, end = edges[:-1][codes], edges[1:][codes]
     return np.clip(rng.integers(least, np.maximum(end, least + 1)), edges[0], edges[-1] - 1)
 
 
 def _first_units(edges: npt.NDArray[np.float64], scale: int) -> npt.NDArray[np.int64]:
-    """Return the first decimal that, as a float, is not below each edge, in units of its last digit."""
+    """Return the least decimal that, as a float, is at or above each edge, in units of its last digit."""
     units = np.rint(edges * 10.0**scale).astype(np.int64) - 1
     for _ in range(2):
         units += units / 10.0**scale < edges
@@ -244,7 +273,7 @@ def _first_units(edges: npt.NDArray[np.float64], scale: int) -> npt.NDArray[np.i
 
 
 def _inside(edges: npt.NDArray[Any], wanted: Any, *, up: bool) -> npt.NDArray[Any]:  # noqa: ANN401 - a float type
-    """Return edges as floats of a type, rounded towards the inside of the bin."""
+    """Return edges in a float type, rounded towards the inside of the bin."""
     rounded: npt.NDArray[Any] = edges.astype(wanted)
     back = rounded.astype(np.float64)
     wrong = back < edges if up else back > edges

@@ -1,4 +1,4 @@
-"""What columns of numbers share: declared bounds and edges, numbers of an Arrow array, and numbers of its type."""
+"""Shared code of numeric columns: declared bounds and edges, and conversion from and to Arrow arrays."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from chicle.errors import SchemaError
 __all__ = [
     "LOOK_UP",
     "MOST_BINS",
+    "between",
     "bounds_of",
     "check_bounds",
     "check_outside",
@@ -30,11 +31,11 @@ __all__ = [
 ]
 
 MOST_BINS = 2**24
-LOOK_UP = 2**16  # ranges of up to so many integers are looked up in a table, wider ones searched for
+LOOK_UP = 2**16  # ranges of at most this many integers use a look-up table, wider ones a binary search
 
 
 def whole(name: str, value: object) -> int:
-    """Return a declared integer as an int, if it has 64 bits; 5.0 will do for 5."""
+    """Return a declared integer as an int; it must fit 64 bits. 5.0 is accepted as 5."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -46,7 +47,7 @@ def whole(name: str, value: object) -> int:
 
 
 def check_outside(outside: object) -> None:
-    """Raise unless it is said what becomes of values outside the bounds."""
+    """Raise unless this is a known rule for values outside the bounds."""
     if outside not in ("refuse", "clamp"):
         raise SchemaError(f'outside must be "refuse" or "clamp", not {outside!r}')
 
@@ -65,11 +66,11 @@ def real(name: str, value: object) -> float:
 
 
 def take_bounds(column: Binned, edges: tuple[Any, ...]) -> None:
-    """Take min and max from a list of edges; where they are declared too, they must agree."""
+    """Take min and max from a list of edges; if they are declared too, they must agree."""
     if len(edges) < 2:
         raise SchemaError("bins must list at least two edges")
     if any(a > b for a, b in pairwise(edges)) or any(a == b for a, b in zip(edges, edges[2:], strict=False)):
-        raise SchemaError("bins must list its edges in rising order, each once, or twice for a bin of that value alone")
+        raise SchemaError("bins must list its edges in rising order; an edge may occur twice, for that value alone")
     for name, edge in (("min", edges[0]), ("max", edges[-1])):
         declared = getattr(column, name)
         if declared is not None and declared != edge:
@@ -88,8 +89,19 @@ def bounds_of(column: Binned) -> tuple[Any, Any]:
     return found[0], found[1]
 
 
+def between(first: object, last: object) -> str:
+    """Return the bounds of a bin as a label.
+
+    Examples
+    --------
+    >>> between(0, 24), between(7, 7)
+    ('0 to 24', '7')
+    """
+    return str(first) if first == last else f"{first} to {last}"
+
+
 def numbers_of(values: pa.Array, absent: Mask | None, fill: float, report: Report, fix: str) -> npt.NDArray[Any]:
-    """Return numbers as an array, with a harmless one where they are absent."""
+    """Return numbers as an array, with a harmless value for absent ones."""
     kind = arrow_kind(values.type)
     if kind not in ("integers", "numbers", "decimals"):
         if not pa.types.is_null(values.type):
@@ -98,7 +110,7 @@ def numbers_of(values: pa.Array, absent: Mask | None, fill: float, report: Repor
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_decimal(values.type):
-        # By way of text, for Arrow's own way is off by a bit where there are many digits.
+        # Through text, because Arrow's own cast is off by a bit for many digits.
         values = values.cast(pa.string()).cast(pa.float64())
     if absent is None:
         return np.asarray(values.to_numpy(zero_copy_only=False))
@@ -110,7 +122,7 @@ def numbers_of(values: pa.Array, absent: Mask | None, fill: float, report: Repor
 
 
 def check_bounds(raw: npt.NDArray[Any], low: float, high: float, outside: str, report: Report) -> None:
-    """Report numbers outside the bounds, unless they are to be clamped."""
+    """Report numbers outside the bounds, unless they are clamped."""
     if outside == "refuse" and raw.size and (raw.min().item() < low or raw.max().item() > high):
         report("has a number outside its bounds", "widen `min` and `max`, or write `outside: clamp`")
 
@@ -118,7 +130,7 @@ def check_bounds(raw: npt.NDArray[Any], low: float, high: float, outside: str, r
 def typed_integers(
     drawn: npt.NDArray[Any], absent: Mask | None, dtype: pa.DataType | None, low: int, high: int
 ) -> pa.Array:
-    """Return integers of an Arrow type, if all from `low` to `high` fit into it, else of 64 bits."""
+    """Return integers in an Arrow type if it holds all from `low` to `high`, else in 64 bits."""
     if dtype is not None and pa.types.is_integer(dtype):
         limits = np.iinfo(dtype.to_pandas_dtype())
         if limits.min <= low and high <= limits.max:
@@ -136,8 +148,8 @@ def typed_integers(
 
 
 def decimals(units: npt.NDArray[np.int64], scale: int, absent: Mask | None, dtype: pa.DataType) -> pa.Array:
-    """Return integers, in units of the last of `scale` digits after the point, as decimals of a type."""
-    words = np.stack([units, units >> 63], axis=1)  # two's complement of 128 bits
+    """Return integers, in units of the last of `scale` decimals, in a decimal type."""
+    words = np.stack([units, units >> 63], axis=1)  # two's complement in 128 bits
     valid = None if absent is None else pa.array(~absent).buffers()[1]
     made = pa.Array.from_buffers(pa.decimal128(38, scale), len(units), [valid, pa.py_buffer(words)])
     return made.cast(dtype)

@@ -1,9 +1,10 @@
-"""Columns whose values nobody can list beforehand: they are discovered privately, with budget."""
+"""Columns whose values cannot be listed in advance: a fit discovers them privately, with budget."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,29 +12,32 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chicle.codes import Codes
 from chicle.columns.base import Column, Mask, Report, arrow_kind
-from chicle.columns.categorical import Categorical, labelled, listed
-from chicle.counting.records import Codes
+from chicle.columns.categorical import MOST_TEXTS, Categorical, labelled, listed
+from chicle.columns.discovery import FrequentValues, Tally
+from chicle.columns.drafting import MOST_VALUES, Draft, RawColumn, and_missing
+from chicle.columns.registry import column
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
 
-__all__ = ["Open"]
+__all__ = ["Open", "ValueTally"]
 
 
+@column
 @dataclass(frozen=True, kw_only=True)
 class Open(Column):
     """A column whose values are not declared. A fit discovers the frequent ones; all others become `other`.
 
-    A value becomes public only if so many rows have it that nobody's part in that can be told. What a fit found stands
-    in the schema of its release, as a `Categorical`.
+    A value is released only if its noisy count reaches a threshold, which the rows of one person alone reach with
+    probability delta at most. The schema of the release lists the discovered values, as a `Categorical`.
 
     Parameters
     ----------
     other
-        What stands for every value that is not discovered: a text for a column of texts, an integer for one of
-        integers.
+        The label for every value that is not discovered: a text in a column of texts, an integer in one of integers.
     most
-        How many values are kept at most: the most frequent ones, by their noisy counts.
+        How many values are kept at most: those with the largest noisy counts.
 
     Examples
     --------
@@ -42,53 +46,61 @@ class Open(Column):
     """
 
     type = "open"
+    draft_order = 80
 
     other: Any = "other"
     most: int = 100
 
     @property
     def size(self) -> int:
-        """How many values there may be at most, `other` among them."""
+        """The maximum number of values, including `other`."""
         return self.most + 1
 
     @property
-    def undiscovered(self) -> bool:
-        """Its values are."""
-        return True
+    def discovery(self) -> FrequentValues:
+        """Its frequent values."""
+        return FrequentValues(self.most, self.other, partial(ValueTally, self), self.discovered)
 
-    def tally(self, values: pa.ChunkedArray, report: Report) -> pa.Table:
-        """Return how often each value occurs, as columns ``value`` and ``count``; `other` and missing are left out."""
-        for chunk in values.chunks:
-            self._present(chunk, report)
-        present = self._like_other(values, report).drop_null()
-        counted = pc.value_counts(present.filter(pc.not_equal(present, self._other())))
-        value, count = counted.flatten() if len(counted) else (pa.array([], present.type), pa.array([], pa.int64()))
-        try:
-            value.validate(full=True)
-        except pa.ArrowInvalid:
-            report("holds text that is not UTF-8", "save it as such")
-            value, count = value[:0], count[:0]
-        return pa.table({"value": value, "count": count})
+    @property
+    def declared_values(self) -> tuple[Any, ...]:
+        """The label for all other values."""
+        return (self.other,)
 
-    def merged(self, tallies: Sequence[pa.Table]) -> pa.Table:
-        """Return several tallies as one, in the order of the values."""
-        added = pa.concat_tables(tallies).group_by("value").aggregate([("count", "sum")])
-        return pa.table({"value": added["value"], "count": added["count_sum"]}).sort_by("value")
+    @classmethod
+    def draft(cls, raw: RawColumn) -> Draft | None:
+        """Propose to discover texts, if there are many and most of them are not unique."""
+        if raw.texts is None or len(raw.texts) <= MOST_TEXTS or 2 * len(raw.texts) > len(raw.present):
+            return None
+        read = and_missing(f"that it has more than {MOST_TEXTS} different texts", raw.missing)
+        return Draft(
+            cls(most=MOST_VALUES, missing=raw.missing),
+            f"{read}; they may be private, so a fit discovers the frequent ones, with budget. "
+            "List them if they are public",
+        )
 
     def discovered(self, values: Iterable[Any]) -> Categorical:
         """Return the column with these values listed."""
         return Categorical(values=(*values, self.other), other=self.other, missing=self.missing)
 
     def examine(self, values: pa.ChunkedArray, report: Report) -> None:
-        """Report what does not fit."""
-        self.tally(values, report)
+        """Report values that do not fit."""
+        ValueTally(self).add(values, report)
 
-    def _other(self) -> pa.Scalar:
-        return pa.scalar(self.other, pa.large_string() if isinstance(self.other, str) else pa.int64())
+    @property
+    def value_type(self) -> pa.DataType:
+        """The Arrow type of its values: texts or integers, like `other`."""
+        return pa.large_string() if isinstance(self.other, str) else pa.int64()
+
+    def present(self, values: pa.ChunkedArray, report: Report) -> pa.ChunkedArray:
+        """Return the values to discover, in its type: neither `other` nor missing."""
+        for chunk in values.chunks:
+            self._present(chunk, report)
+        present = self._like_other(values, report).drop_null()
+        return present.filter(pc.not_equal(present, pa.scalar(self.other, self.value_type)))
 
     def _like_other(self, values: pa.ChunkedArray, report: Report) -> pa.ChunkedArray:
-        """Return values as texts, or as integers, whichever `other` is."""
-        own = self._other().type
+        """Return values as texts or integers, like `other`."""
+        own = self.value_type
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
         kind = arrow_kind(values.type)
@@ -107,8 +119,8 @@ class Open(Column):
             except pa.ArrowInvalid:
                 report("has a number with a fraction", "declare it as number, or round it first")
                 return pa.chunked_array([pa.nulls(len(values), own)])
-        said = "a text" if isinstance(self.other, str) else "an integer"
-        report(f"holds {kind}, but its `other` is {said}", "open columns hold texts or integers, and `other` is one")
+        label = "a text" if isinstance(self.other, str) else "an integer"
+        report(f"holds {kind}, but its `other` is {label}", "an open column holds texts or integers, like its `other`")
         return pa.chunked_array([pa.nulls(len(values), own)])
 
     def _check(self) -> None:
@@ -127,3 +139,33 @@ class Open(Column):
     ) -> pa.Array:
         del rng
         return labelled(codes, absent, (self.other,), dtype)
+
+
+class ValueTally(Tally[pa.Table]):
+    """The number of rows of each value of an open column, without `other` and missing, as columns ``value``, ``count``.
+
+    Parameters
+    ----------
+    column
+        The open column.
+    """
+
+    def __init__(self, column: Open) -> None:
+        super().__init__()
+        self._column = column
+
+    def _count(self, values: pa.ChunkedArray, report: Report) -> pa.Table:
+        present = self._column.present(values, report)
+        counted = pc.value_counts(present)
+        value, count = counted.flatten() if len(counted) else (pa.array([], present.type), pa.array([], pa.int64()))
+        try:
+            value.validate(full=True)
+        except pa.ArrowInvalid:
+            report("holds text that is not UTF-8", "save it as UTF-8")
+            value, count = value[:0], count[:0]
+        return pa.table({"value": value, "count": count})
+
+    def _sum(self, parts: Sequence[pa.Table]) -> pa.Table:
+        none = pa.table({"value": pa.array([], self._column.value_type), "count": pa.array([], pa.int64())})
+        added = pa.concat_tables([none, *parts]).group_by("value").aggregate([("count", "sum")])
+        return pa.table({"value": added["value"], "count": added["count_sum"]}).sort_by("value")

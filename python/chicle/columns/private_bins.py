@@ -1,14 +1,15 @@
-"""Bins that are discovered privately, with budget: ``bins: private``, or ``bins: {private: 30}`` for up to 30 of them.
+"""Bins that are discovered privately, with budget: ``bins: private``, or ``bins: {private: 30}`` for up to 30 bins.
 
-The bounds are declared. A fit finds edges that suit the data: bins of about as many rows each, values that are frequent
-in bins of their own, and gaps apart from what lies around them.
+The bounds are declared. A fit finds edges that suit the data: bins have about equal numbers of rows, frequent values
+and gaps get bins of their own.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chicle.columns.base import Column, Mask, Report
+from chicle.columns.discovery import BinEdges, Histogram, Tally
 from chicle.columns.ruler import Ruler
 from chicle.errors import SchemaError
 
-__all__ = ["Binned", "PrivateBins", "private_bins"]
+__all__ = ["Binned", "CellTally", "PrivateBins", "private_bins"]
 
 _MOST_BINS = 256
 _HOW = "write `bins: {private: 20}` for at most 20 bins that are discovered with budget"
@@ -32,7 +34,7 @@ class PrivateBins:
     Parameters
     ----------
     most
-        How many there may be.
+        The maximum number of bins.
     """
 
     most: int = 32
@@ -43,11 +45,11 @@ class PrivateBins:
 
     def __post_init__(self) -> None:
         if isinstance(self.most, bool) or not isinstance(self.most, int) or not 2 <= self.most <= _MOST_BINS:
-            raise SchemaError(f"a number of private bins is from 2 to {_MOST_BINS}, not {self.most!r}; {_HOW}")
+            raise SchemaError(f"the number of private bins must be from 2 to {_MOST_BINS}, not {self.most!r}; {_HOW}")
 
 
-def private_bins(bins: object) -> Any:  # noqa: ANN401 - whatever else bins may be
-    """Return what ``bins: private`` and ``bins: {private: 20}`` ask for; other bins as they are."""
+def private_bins(bins: object) -> Any:  # noqa: ANN401 - bins of any form
+    """Return ``bins: private`` and ``bins: {private: 20}`` as `PrivateBins`, and other bins unchanged."""
     if bins == "private":
         return PrivateBins()
     if not isinstance(bins, Mapping):
@@ -58,20 +60,27 @@ def private_bins(bins: object) -> Any:  # noqa: ANN401 - whatever else bins may 
 
 
 class Binned(Column):
-    """A column whose values are cut into bins, which may be left to be discovered."""
+    """A column in bins, which are declared or left to discovery."""
 
     @property
     @abstractmethod
     def ruler(self) -> Ruler:
-        """Where bins may begin."""
+        """The cells at which bins may begin."""
 
     @property
     def undiscovered(self) -> bool:
-        """Its bins may be."""
+        """Whether a fit discovers its bins."""
         return isinstance(self._bins, PrivateBins)
 
+    @property
+    def discovery(self) -> BinEdges | None:
+        """The edges of its bins, if a fit discovers them."""
+        if not self.undiscovered:
+            return None
+        return BinEdges(self.size, self.ruler, self.places, partial(CellTally, self), self.discovered)
+
     def cells(self, values: pa.ChunkedArray, report: Report) -> npt.NDArray[np.int64]:
-        """Return the cell of each value that is there, on the ruler."""
+        """Return the cell on the ruler of each value that is not missing."""
         parts = [np.empty(0, dtype=np.int64)]
         for chunk in values.chunks:
             present, absent = self._present(chunk, report)
@@ -80,15 +89,15 @@ class Binned(Column):
         return np.concatenate(parts)
 
     def places(self, cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return which cells of values lie at or after a cut: those from here on."""
+        """Return the first cell of values at or after each cut."""
         return cuts
 
     @abstractmethod
     def discovered(self, starts: npt.NDArray[np.int64]) -> Column:
-        """Return the column with bins that begin at these cells, of which the first is the first of all."""
+        """Return the column with bins that begin at these cells; the first one is the first cell of the ruler."""
 
     def examine(self, values: pa.ChunkedArray, report: Report) -> None:
-        """Report what does not fit."""
+        """Report values that do not fit."""
         if self.undiscovered:
             self.cells(values, report)
         else:
@@ -97,8 +106,28 @@ class Binned(Column):
     @property
     @abstractmethod
     def _bins(self) -> object:
-        """What is declared as bins."""
+        """The declared bins."""
 
     @abstractmethod
     def _cells(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[np.int64]:
-        """Return the cell of each value; any where it is absent."""
+        """Return the cell of each value; any cell for absent values."""
+
+
+class CellTally(Tally[Histogram]):
+    """The number of rows of each cell of a column's ruler.
+
+    Parameters
+    ----------
+    column
+        The column whose bins are discovered.
+    """
+
+    def __init__(self, column: Binned) -> None:
+        super().__init__()
+        self._column = column
+
+    def _count(self, values: pa.ChunkedArray, report: Report) -> Histogram:
+        return Histogram.of(self._column.cells(values, report))
+
+    def _sum(self, parts: Sequence[Histogram]) -> Histogram:
+        return Histogram.merged(parts)

@@ -1,8 +1,8 @@
-"""Where bins may begin that are discovered privately: at round numbers, and at turns of the calendar.
+"""Rulers: where private bins may begin, at round numbers and at calendar units.
 
-A ruler divides a declared range again and again: a number by its next digit, a time into years, months, days and so on.
-It is made from the declaration alone. What it divides are cells, integers from `low` to before `end`, of which there
-are some ten millions at most; a value's cell is a matter of the column.
+A ruler divides a declared range level by level: a number by its next digit, a time into years, months, days and so on.
+It depends on the declaration only. It divides cells, the integers from `low` to before `end`, about ten million at
+most. The column maps values to cells.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 __all__ = ["MOST_CELLS", "CalendarRuler", "DecimalRuler", "Ruler"]
 
 MOST_CELLS = 10**7
-_FIRST = 8  # the first division has so many parts at least: to ask for fewer would cost as much
+_FIRST = 8  # parts of the first division, at least: fewer would cost the same
 
 
 class Ruler(ABC):
@@ -36,14 +36,14 @@ class Ruler(ABC):
     @property
     @abstractmethod
     def levels(self) -> int:
-        """How often the range is divided."""
+        """The number of divisions."""
 
     @abstractmethod
     def cuts(self, level: int, low: int, end: int) -> npt.NDArray[np.int64]:
-        """Return where a part is divided: cells above `low` and below `end`."""
+        """Return the cells at which a level divides a part, above `low` and below `end`."""
 
     def follows(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return which cells are what follows a number alone: they begin where it does."""
+        """Return which cells are the gap after a single number, and so begin right after it."""
         return np.zeros(len(cells), dtype=np.bool_)
 
 
@@ -56,8 +56,7 @@ class DecimalRuler(Ruler):
     low, end
         The range.
     cells
-        How many cells the last digit has: 1, or 2 where the first of them is a number alone and the second what lies
-        between it and the next.
+        The cells of the last digit: 1, or 2 if the first is a single number and the second the gap up to the next.
 
     Examples
     --------
@@ -72,7 +71,7 @@ class DecimalRuler(Ruler):
 
     @cached_property
     def widths(self) -> list[int]:
-        """How wide the parts of each level are."""
+        """The width of the parts on each level."""
         widths = [1] if self.cells == 1 else [1, self.cells]
         while (self.end - self.low) // (10 * widths[-1]) >= _FIRST:
             widths.append(10 * widths[-1])
@@ -80,7 +79,7 @@ class DecimalRuler(Ruler):
 
     @property
     def levels(self) -> int:
-        """How many digits there are."""
+        """The number of digits."""
         return len(self.widths)
 
     def cuts(self, level: int, low: int, end: int) -> npt.NDArray[np.int64]:
@@ -89,7 +88,7 @@ class DecimalRuler(Ruler):
         return np.arange((low // width + 1) * width, end, width, dtype=np.int64)
 
     def follows(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return which cells are the second of their digit."""
+        """Return which cells are the second cell of their digit."""
         return np.asarray(cells % self.cells != 0)
 
 
@@ -102,9 +101,9 @@ class CalendarRuler(Ruler):
     low, end
         The range, in days or seconds from 1970.
     unit
-        What a cell is: ``"D"`` or ``"s"``.
+        The unit of a cell: ``"D"`` or ``"s"``.
     units
-        Into what it is divided, as numpy calls it, the longest first.
+        The units that divide the range, by numpy's names, the longest first.
 
     Examples
     --------
@@ -127,11 +126,11 @@ class CalendarRuler(Ruler):
 
     @property
     def levels(self) -> int:
-        """How many units of the calendar are used."""
+        """The number of calendar units in use."""
         return len(self._used)
 
     def cuts(self, level: int, low: int, end: int) -> npt.NDArray[np.int64]:
-        """Return where years, months, days and so on begin."""
+        """Return the starts of the level's unit: years, months, days and so on."""
         return self._cuts(self._used[level], low, end)
 
     def _cuts(self, unit: str, low: int, end: int) -> npt.NDArray[np.int64]:

@@ -1,7 +1,7 @@
-"""A run in a process of its own: a job comes in by stdin, what came of it goes out by stdout.
+"""One run in a process of its own: the job arrives on stdin, its result leaves on stdout.
 
-A fresh process makes the peak of memory the run's own, and keeps what a contender breaks to itself. The table is piped,
-so that no copy of it touches a disk.
+In a fresh process the memory peak is the run's own, and a contender that crashes harms nobody else. The table is piped,
+so no copy of it is written to disk.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from chicle.errors import ChicleError
 
 def _main() -> None:
     job: Job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
-    told: dict[str, Any]
+    result: dict[str, Any]
     try:
         with redirect_stdout(sys.stderr):
-            told = run_job(job)
+            result = run_job(job)
     except ChicleError as error:
-        told = {"error": f"{type(error).__name__}: {error}"}
+        result = {"error": f"{type(error).__name__}: {error}"}
     except Exception as error:  # noqa: BLE001 - a contender may raise anything, and its text may quote values
-        told = {"error": type(error).__name__}
-    sys.stdout.write(json.dumps(told))
+        result = {"error": type(error).__name__}
+    sys.stdout.write(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The result of a comparison: one row for each run, kept as CSV or JSON, printed by mechanism and epsilon."""
+"""The result of a comparison: one row for each run, saved as CSV or JSON, printed by mechanism and epsilon."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _SHOWN = ("tvd_1", "tvd_2", "tvd_3")
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Runs of mechanisms on one table, judged by the same queries: NOT PRIVATE. Prints as a table of means.
+    """Runs of mechanisms on one table, evaluated with the same measures: NOT PRIVATE. Prints as a table of means.
 
     Attributes
     ----------
     rows
-        One mapping for each run. The last may be that of the floor, which has neither epsilon nor seed.
+        One mapping for each run. The last may be the floor, which has neither epsilon nor seed.
     of
-        A digest of the table, the schema and the settings: runs of one comparison only are put together.
+        A digest of the table, the schema and the settings: only runs with the same digest can be compared.
     """
 
     rows: tuple[Row, ...]
@@ -49,17 +49,17 @@ class Comparison:
 
     @property
     def columns(self) -> list[str]:
-        """The names of what is known of a run, those of the scores last."""
+        """The names of the fields of a run, scores last."""
         scores = dict.fromkeys(key for row in self.rows for key in row if key not in _RUN)
         return [*_RUN, *scores]
 
     def finished(self, run: Mapping[str, Any]) -> bool:
-        """Whether there is a row for a mechanism, epsilon, delta and seed, and it did not fail."""
+        """Whether a run with the same mechanism, epsilon, delta and seed is there and did not fail."""
         keys = ("mechanism", "epsilon", "delta", "seed")
         return any(not row.get("error") and all(row[key] == run[key] for key in keys) for row in self.rows)
 
     def with_row(self, new: Row) -> Comparison:
-        """Return the comparison with one more run, in the place of a failed one of the same kind."""
+        """Return the comparison with one more run, which replaces an earlier one with the same settings."""
         keys = ("mechanism", "epsilon", "delta", "seed")
         others = [row for row in self.rows if any(row[key] != new[key] for key in keys)]
         return Comparison((*others, new), self.of)
@@ -94,7 +94,7 @@ class Comparison:
         return json.dumps({"warning": NOT_PRIVATE, "of": self.of, "runs": self.rows}, indent=1) + "\n"
 
     def means(self, key: str) -> dict[tuple[str, float | None], list[float]]:
-        """Return the numbers of one column by mechanism and epsilon, over the seeds that did not fail."""
+        """Return the numbers of one column, by mechanism and epsilon, for all seeds that did not fail."""
         if key not in self.columns:
             raise ParameterError(f"there is no column {key!r}; there are {', '.join(self.columns)}")
         found: dict[tuple[str, float | None], list[float]] = {}
@@ -131,8 +131,8 @@ class Comparison:
 
 
 def _from_json(text: str) -> tuple[list[Row], str]:
-    told = json.loads(text)
-    return list(told["runs"]), str(told["of"])
+    data = json.loads(text)
+    return list(data["runs"]), str(data["of"])
 
 
 def _from_csv(text: str) -> tuple[list[Row], str]:

@@ -1,4 +1,4 @@
-"""One run of a comparison: make a table, then judge it."""
+"""One run of a comparison: make a synthetic table, then evaluate it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Job", "run_job"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Job:
-    """What one run needs; holds the real table."""
+    """What one run needs, the real table included."""
 
     records: Records
     schema: Schema
@@ -33,7 +33,7 @@ class Job:
 
 
 def run_job(job: Job) -> dict[str, Any]:
-    """Make a table, then judge it: seconds, the peak of memory in MB before the judging, scores and floors."""
+    """Make a table and evaluate it; return seconds, the memory peak in MB before the evaluation, scores and floors."""
     make = contender(job.mechanism)
     start = time.perf_counter()
     made = make(job.records, job.schema, epsilon=job.epsilon, delta=job.delta, seed=job.seed, threads=job.threads)
@@ -45,14 +45,14 @@ def run_job(job: Job) -> dict[str, Any]:
         "rows": len(made),
         "seconds": seconds,
         "peak_mb": peak,
-        "scores": {key: told["value"] for key, told in scores.items()},
-        "floor": {key: told["floor"] for key, told in scores.items()},
+        "scores": {key: score["value"] for key, score in scores.items()},
+        "floor": {key: score["floor"] for key, score in scores.items()},
     }
 
 
 def _peak_mb() -> float | None:
     status = Path("/proc/self/status")
-    if status.exists():  # Linux's ru_maxrss would be that of the process which started this one, if that was larger
+    if status.exists():  # on Linux ru_maxrss is that of the parent process if that was larger
         found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii", errors="replace"))
         return int(found[1]) / 2**10 if found else None
     try:

@@ -1,4 +1,4 @@
-"""Run mechanisms on one table over epsilons and seeds, and judge what they make by the same queries."""
+"""Run mechanisms on one table over epsilons and seeds, and evaluate their tables with the same measures."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def compare(
     progress: Callable[[str], None] | None = None,
     **options: Any,  # noqa: ANN401 - those of `evaluate`
 ) -> Comparison:
-    """Run mechanisms on a table and compare what they make. NOT PRIVATE: for experiments, not for publication.
+    """Run mechanisms on a table and compare their synthetic tables. NOT PRIVATE: for experiments, not for publication.
 
-    Each run has a process of its own, whose time and peak of memory are measured, and a ledger of its own: together
-    they spend far more than one budget, so nothing of it must be published.
+    Each run has a process of its own, whose time and memory peak are measured, and a ledger of its own. All runs
+    spend far more than one budget, so no result may be published.
 
     Parameters
     ----------
@@ -60,14 +60,14 @@ def compare(
     seeds
         How many runs of each mechanism at each epsilon.
     output
-        A file, CSV or JSON, that grows with every run. If it is there, the runs in it are kept and not done again,
-        except those that failed.
+        A CSV or JSON file that grows with every run. If it exists, its runs are kept and not repeated, except those
+        that failed.
     timeout
         Seconds after which a run is stopped and counts as failed.
     threads
         How many threads each run may use; all there are, if ``None``.
     progress
-        Told in words before each run what will run.
+        Called before each run with a text that says what will run.
     options
         What `evaluate` should measure: `workload`, `label`, `gini`, `pairs`, `triples`, `queries`.
 
@@ -102,8 +102,8 @@ def compare(
         if progress is not None:
             progress(f"run {i + 1} of {len(runs)}: {run['mechanism']}, epsilon {run['epsilon']:g}, seed {run['seed']}")
         job = Job(records=records, schema=declared, threads=threads, options=options, **run)
-        told = _in_a_process(job, timeout)
-        found = _with_floor(found.with_row(_row(run, told)), told.get("floor"))
+        result = _in_a_process(job, timeout)
+        found = _with_floor(found.with_row(_row(run, result)), result.get("floor"))
         if output is not None:
             found.save(output)
     return found
@@ -115,14 +115,14 @@ def _begin(output: str | PathLike[str] | None, digest: str) -> Comparison:
     found = Comparison.load(output)
     if found.of != digest:
         raise ParameterError(
-            f"{output} holds runs on another table, schema or version, or judged by other settings; give another name, "
+            f"{output} holds runs on another table, schema or version, or with other settings; give another name, "
             "or remove it"
         )
     return found
 
 
 def _in_a_process(job: Job, timeout: float | None) -> dict[str, Any]:
-    # What this process can import, that one can.
+    # The new process can import whatever this one can.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path)}
     command = [sys.executable, "-m", "chicle.comparison"]
     try:
@@ -133,17 +133,17 @@ def _in_a_process(job: Job, timeout: float | None) -> dict[str, Any]:
         return {"error": f"stopped after {timeout:g} seconds"}
     if done.returncode:
         return {"error": f"the process ended with code {done.returncode}"}
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
-def _row(run: Row, told: Mapping[str, Any]) -> Row:
-    figures = {key: told.get(key) for key in ("rows", "seconds", "peak_mb")}
-    return {**run, **figures, "error": told.get("error", ""), **told.get("scores", {})}
+def _row(run: Row, result: Mapping[str, Any]) -> Row:
+    figures = {key: result.get(key) for key in ("rows", "seconds", "peak_mb")}
+    return {**run, **figures, "error": result.get("error", ""), **result.get("scores", {})}
 
 
 def _with_floor(found: Comparison, scores: Mapping[str, float] | None) -> Comparison:
-    """Keep the floor, which is the same for all but for the lengths of the tables, as the last row."""
+    """Keep the floor as the last row; it is the same for all runs except for the lengths of their tables."""
     others = [row for row in found.rows if row["mechanism"] != FLOOR]
     floor = [row for row in found.rows if row["mechanism"] == FLOOR]
     if not floor and scores is not None:
@@ -153,7 +153,7 @@ def _with_floor(found: Comparison, scores: Mapping[str, float] | None) -> Compar
 
 
 def _digest(records: Records, schema: Schema, options: Mapping[str, Any]) -> str:
-    told = json.dumps([__version__, schema.to_dict(), repr(sorted(options.items()))], default=str)
-    made = hashlib.sha256(told.encode())
+    settings = json.dumps([__version__, schema.to_dict(), repr(sorted(options.items()))], default=str)
+    made = hashlib.sha256(settings.encode())
     made.update(row_hashes(records).tobytes())
     return made.hexdigest()[:16]

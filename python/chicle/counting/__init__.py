@@ -1,1 +1,1 @@
-"""Private rows that can be counted: in memory, in passes, or seen through maps of codes."""
+"""Private rows that can be counted: in memory, in passes over their source, or through maps of codes."""

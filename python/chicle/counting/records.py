@@ -1,86 +1,32 @@
-"""Encoded rows, private or synthetic: one array of codes for each attribute, checked once.
-
-`Countable` is what measuring and selecting ask of private rows: that they can be counted. `Records` are in memory;
-rows of a source larger than that are read anew for each pass (`chicle.sources.stream`). `Recoded` sees either of them
-by look-up tables, batch by batch, so that no second copy of the rows is made.
-"""
+"""Encoded rows, private or synthetic: one array of codes for each attribute, checked once, in memory."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from chicle._checks import integer
+from chicle import _core
+from chicle._checks import MEMORY_LIMIT, integer, memory_bytes, threads_or_all
+from chicle.codes import Codes, code_dtype, look_up
+from chicle.counting.countable import Countable, Expect, Independence, groups
+from chicle.counting.wanted import Wanted
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
+from chicle.query import Asked, Maps, Query
 
-__all__ = ["Codes", "Countable", "Recoded", "Recoding", "Records", "Rows", "code_dtype", "look_up"]
+__all__ = ["Records", "count"]
 
-Codes: TypeAlias = npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
-
-Recoding: TypeAlias = Mapping[str, tuple[str, Codes | None]]
-"""For each new attribute the old one that it is made of, and the new code of each old one, where they differ."""
-
-_BATCH_ROWS = 2**18  # in memory, of which a part is recoded at a time
-
-# The kind of a dtype, without its width: that of text is the length of somebody's value.
+# The kind of a dtype without its width: the width of text is the length of somebody's value.
 _KINDS = {"f": "floats", "c": "complex numbers", "U": "text", "T": "text", "S": "bytes", "M": "dates", "m": "durations"}
-
-
-def code_dtype(cardinality: int) -> np.dtype[Any]:
-    """Return the smallest unsigned type that holds the codes of an attribute."""
-    return np.dtype(np.uint8 if cardinality <= 2**8 else np.uint16 if cardinality <= 2**16 else np.uint32)
-
-
-def look_up(table: Codes, codes: Codes | pa.Array) -> Codes:
-    """Return what a table has for each code, all of which it must have; in a quarter of the time that numpy takes."""
-    found: Codes = pc.take(pa.array(table), pa.array(codes), boundscheck=False).to_numpy()
-    return found
-
-
-class Countable(ABC):
-    """Rows that can be counted, exactly and therefore privately."""
-
-    __slots__ = ()
-
-    @property
-    @abstractmethod
-    def domain(self) -> Domain:
-        """The attributes and their cardinalities."""
-
-    @property
-    @abstractmethod
-    def max_records_per_person(self) -> int:
-        """How many of these rows one person may have."""
-
-    @abstractmethod
-    def batches(self, names: Sequence[str]) -> Generator[Records, None, None]:
-        """Give all rows, batch by batch; only these attributes."""
-
-    @abstractmethod
-    def recode(self, columns: Recoding, domain: Domain) -> Countable:
-        """Return the same rows with other attributes, each row and attribute by itself."""
-
-    def known(self, clique: Clique) -> npt.NDArray[np.int64] | None:
-        """Return the counts of a clique if they are at hand; `None` where rows must be counted."""
-        del clique
-        return None
-
-
-Rows = TypeVar("Rows", bound=Countable)
-"""Records as records, and what is read in passes as such."""
 
 
 class Records(Countable):
     """Validated columns of codes over a domain.
 
-    A column that already is a contiguous array of the smallest unsigned type for its attribute is used where it lies,
+    A column that already is a contiguous array of the smallest unsigned type for its attribute is used
     without a copy; do not write to it afterwards. Any other integer column is checked and converted.
 
     Parameters
@@ -90,8 +36,8 @@ class Records(Countable):
     domain
         The attributes, in order. There must be just one column for each.
     max_records_per_person
-        How many of these rows one person may have: the ``k`` of every sensitivity. Whoever builds the records vouches
-        for it; with the default of 1 each row is a person of its own.
+        How many of these rows one person may have: the ``k`` of every sensitivity. The caller vouches for
+        it. With the default of 1, each row is another person.
 
     Examples
     --------
@@ -133,19 +79,67 @@ class Records(Countable):
         """How many of these rows one person may have."""
         return self._max_records_per_person
 
-    def batches(self, names: Sequence[str]) -> Generator[Records, None, None]:
-        """Give all records as one batch; only these attributes."""
-        yield self._part(names, slice(None))
+    def count(
+        self, queries: Sequence[Asked], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
+    ) -> list[npt.NDArray[np.int64]]:
+        """Count all queries in one call of the kernel `count`."""
+        wanted = Wanted(self._domain, queries)
+        limit, threads = memory_bytes(memory_limit), threads_or_all(threads)
+        codes = [self._columns[name] for name in wanted.attributes]
+        return wanted.answers(_core.count(codes, *wanted.arguments(), limit, threads))
 
-    def recode(self, columns: Recoding, domain: Domain) -> Records:
-        """Return the same records with other attributes; those that do not change are not copied."""
-        made = {
-            name: self[old] if codes is None else look_up(codes, self[old]) for name, (old, codes) in columns.items()
-        }
+    def distances(
+        self,
+        queries: Sequence[Asked],
+        expect: Expect,
+        *,
+        threads: int | None = None,
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> npt.NDArray[np.int64]:
+        """Compare each table as soon as it is counted, by the kernels `score`: the tables never exist all at once."""
+        if any(isinstance(one, Query) and (one.where or one.functional is not None) for one in queries):
+            return super().distances(queries, expect, threads=threads, memory_limit=memory_limit)
+        threads, limit = threads_or_all(threads), memory_bytes(memory_limit)
+        pairs = [one for one in queries if isinstance(one, tuple) and len(one) == 2]
+        if isinstance(expect, Independence) and len(pairs) == len(queries):
+            return self._indif(pairs, expect, threads, limit)
+        found = [np.empty(0, dtype=np.int64)]
+        for group in groups(queries, self._domain):
+            wanted = Wanted(self._domain, group)
+            codes = [self._columns[name] for name in wanted.attributes]
+            expected = [np.ascontiguousarray(table, dtype=np.float64).reshape(-1) for table in expect(group)]
+            found.append(_core.distances(codes, *wanted.arguments(), expected, limit, threads))
+        return np.concatenate(found)
+
+    def dependence(
+        self, pairs: Sequence[Clique], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
+    ) -> npt.NDArray[np.int64]:
+        """Compare each pair with its own margins, by the kernels `score`."""
+        return self._indif(pairs, None, threads_or_all(threads), memory_bytes(memory_limit))
+
+    def _indif(
+        self, pairs: Sequence[Clique], expect: Independence | None, threads: int | None, limit: int
+    ) -> npt.NDArray[np.int64]:
+        wanted = Wanted(self._domain, pairs)
+        codes = [self._columns[name] for name in wanted.attributes]
+        names, sizes, places = wanted.arguments()
+        shares, total = (None, 0.0) if expect is None else ([expect.shares[name] for name in names], expect.total)
+        return _core.indif(codes, names, sizes, places, shares, total, limit, threads)
+
+    def view(self, maps: Maps, domain: Domain) -> Records:
+        """Return the same records with other attributes; columns that do not change are not copied."""
+        made = {}
+        for name, (old, codes) in maps.items():
+            made[name] = self[old]
+            if codes is not None:
+                # The look-up itself checks nothing.
+                if len(codes) != self._domain[old] or codes.min() < 0 or codes.max() >= domain[name]:
+                    raise DomainError(f"the map of {name!r} needs a code below {domain[name]} for each code of {old!r}")
+                made[name] = look_up(codes.astype(code_dtype(domain[name]), copy=False), self[old])
         return _unchecked(made, domain, self._length, self._max_records_per_person)
 
     def pieces(self, rows: int) -> Generator[Records, None, None]:
-        """Give the records in pieces of so many rows, without copies; one without rows if there are none."""
+        """Yield the records in pieces of `rows` rows, without copies; one empty piece if there are no records."""
         for begin in range(0, max(self._length, 1), rows):
             yield self._part(list(self._domain), slice(begin, begin + rows))
 
@@ -164,7 +158,7 @@ class Records(Countable):
         return iter(self._domain)
 
     def __len__(self) -> int:
-        """Return the number of rows, which is private where the records are."""
+        """Return the number of rows, which is private if the records are."""
         return self._length
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -174,70 +168,52 @@ class Records(Countable):
         return f"Records over {self._domain!r}"
 
 
-class Recoded(Countable):
-    """Rows seen by look-up tables, recoded while they are counted.
+def count(
+    records: Countable,
+    cliques: Iterable[Asked | Iterable[str]],
+    threads: int | None = None,
+    *,
+    memory_limit: int = MEMORY_LIMIT,
+) -> list[npt.NDArray[np.int64]]:
+    """Count the records in every cell of every clique, exactly.
+
+    All cliques are counted in one call: blocks of attributes that hold many of them are counted once and summed, so all
+    pairs of a wide table cost a fraction of counting each alone. The result does not depend on the number of threads.
 
     Parameters
     ----------
-    base
-        The rows.
-    columns, domain
-        The attributes as they are seen.
+    records
+        The records to count.
+    cliques
+        Tuples of attribute names, of any length, or `chicle.Query`; ``()`` gives the number of records.
+    threads
+        How many threads to use; all there are, if ``None``.
+    memory_limit
+        The most bytes that all counts may take; above it, an `InfeasibleError` gives the size.
+
+    Returns
+    -------
+    One array for each clique, its axes in the order in which the clique names its attributes.
+
+    Examples
+    --------
+    >>> records = Records({"age": [2, 0, 2], "sex": [1, 0, 0]}, {"age": 3, "sex": 2})
+    >>> age_by_sex, total = count(records, [("age", "sex"), ()])
+    >>> age_by_sex
+    array([[1, 0],
+           [0, 0],
+           [1, 1]])
+    >>> int(total)
+    3
     """
-
-    __slots__ = ("_base", "_columns", "_domain")
-
-    def __init__(self, base: Countable, columns: Recoding, domain: Domain) -> None:
-        self._base, self._columns, self._domain = base, dict(columns), domain
-
-    @property
-    def domain(self) -> Domain:
-        """The attributes as they are seen."""
-        return self._domain
-
-    @property
-    def max_records_per_person(self) -> int:
-        """How many of these rows one person may have."""
-        return self._base.max_records_per_person
-
-    def batches(self, names: Sequence[str]) -> Generator[Records, None, None]:
-        """Give all rows, recoded batch by batch."""
-        columns = {name: self._columns[name] for name in names}
-        domain = Domain({name: self._domain[name] for name in names})
-        needed = list(dict.fromkeys(old for old, _ in columns.values()))
-        for batch in self._base.batches(needed):
-            for piece in batch.pieces(_BATCH_ROWS):
-                yield piece.recode(columns, domain)
-
-    def recode(self, columns: Recoding, domain: Domain) -> Recoded:
-        """Return the same rows with other attributes, by look-up tables that do both at once."""
-        through = {}
-        for name, (middle, codes) in columns.items():
-            old, before = self._columns[middle]
-            through[name] = (old, before if codes is None else codes if before is None else codes[before])
-        return Recoded(self._base, through, domain)
-
-    def known(self, clique: Clique) -> npt.NDArray[np.int64] | None:
-        """Return the counts of a clique of one attribute at most, from those of the rows as they were."""
-        if not clique:
-            return self._base.known(())
-        if len(clique) > 1:
-            return None
-        (name,) = clique
-        old, codes = self._columns[name]
-        counts = self._base.known((old,))
-        if counts is None or codes is None:
-            return counts
-        summed = np.zeros(self._domain[name], dtype=np.int64)
-        np.add.at(summed, codes, counts)
-        return summed
-
-    def __repr__(self) -> str:
-        return f"Recoded rows over {self._domain!r}"
+    if isinstance(cliques, str):
+        raise DomainError("cliques must be a list of tuples of attribute names, not a string")
+    asked = [clique if isinstance(clique, Query) else records.domain.check(clique) for clique in cliques]
+    return records.count(asked, threads=threads, memory_limit=memory_limit)
 
 
 def _unchecked(columns: dict[str, Codes], domain: Domain, length: int, max_records_per_person: int) -> Records:
-    """Return records of columns that are known to be right."""
+    """Return records of columns that need no check."""
     records = Records.__new__(Records)
     for codes in columns.values():
         codes.flags.writeable = False
@@ -253,7 +229,7 @@ def _restore(columns: dict[str, Codes], domain: dict[str, int], max_records_per_
 def _column_names(columns: Any) -> list[str]:  # noqa: ANN401
     if isinstance(columns, Mapping):
         return list(columns)
-    # pyarrow has column_names; pandas and polars have columns. Asked of the type: a frame may have a column so called.
+    # pyarrow has column_names; pandas and polars have columns. Ask the type: a frame may have a column of that name.
     for attribute in ("column_names", "columns"):
         if hasattr(type(columns), attribute):
             return list(getattr(columns, attribute))
@@ -263,7 +239,7 @@ def _column_names(columns: Any) -> list[str]:  # noqa: ANN401
 def _check_names(names: list[str], domain: Domain) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DomainError(f"column {twice!r} is there twice; names must differ")
+        raise DomainError(f"column {twice!r} occurs twice; names must differ")
     for name in domain:
         if name not in names:
             raise DomainError(f"there is no column for attribute {name!r}; the domain lists it")
@@ -278,7 +254,7 @@ def _codes(name: str, column: object, cardinality: int) -> Codes:
     try:
         codes = np.asarray(column)
     except (TypeError, ValueError):
-        # numpy's own message tells the number of rows, which is private.
+        # numpy's own message gives the number of rows, which is private.
         raise DomainError(f"column {name!r} is not an array of codes; give one integer for each row") from None
     if codes.ndim != 1:
         raise DomainError(f"column {name!r} has {codes.ndim} dimensions; a column of codes has one")

@@ -1,9 +1,9 @@
 """Absorb the margins of all tables of an attribute into its 1-way, by inverse variance.
 
-A table's margin says how many records each value (or bucket of values) has, with the noise of all cells it sums. Margin
-after margin, the estimates and their variances are updated as by a Kalman filter: a bucket whose estimates add up to X
-with variance V meets a measured sum M of variance U, and moves by ``V / (V + U) (M - X)``, shared out by variance.
-Correlations that the update makes between the values of a bucket are left out.
+A table's margin estimates how many records each value (or bucket of values) has, with the noise of all cells it sums.
+Each margin updates the estimates and their variances as a Kalman filter does: a bucket whose estimates add up to X with
+variance V meets a measured sum M of variance U, and moves by ``V / (V + U) (M - X)``, shared among its values by
+variance. The correlations that this creates between the values of a bucket are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def absorb(name: str, values: Floats, variances: Floats, tables: Sequence[Measurement]) -> tuple[Floats, Floats]:
-    """Return the counts of an attribute's values, and their variances, once all tables with it have been heard.
+    """Return an attribute's estimated counts and their variances, after absorbing all tables that have it.
 
     Examples
     --------
@@ -35,10 +35,9 @@ def absorb(name: str, values: Floats, variances: Floats, tables: Sequence[Measur
     for table in tables:
         if name not in table.clique:
             continue
-        axis = table.clique.index(name)
-        margin = table.values.sum(axis=tuple(i for i in range(table.values.ndim) if i != axis), dtype=np.float64)
+        margin = np.asarray(table.margin((name,)).values, dtype=np.float64)
         noise = table.sigma**2 * table.values.size / margin.size
-        bucket = np.asarray(table.coarsening.get(name, np.arange(values.size)))
+        bucket = np.asarray(table.buckets.get(name, np.arange(values.size)))
         sums = np.bincount(bucket, weights=values, minlength=margin.size)
         spread = np.bincount(bucket, weights=variances, minlength=margin.size)
         gain = spread / (spread + noise)

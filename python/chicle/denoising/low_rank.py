@@ -1,11 +1,11 @@
-"""Joint low-rank denoising of pair tables: the values of an attribute differ in few directions, which its tables share.
+"""Joint low-rank denoising of pair tables: an attribute's values differ in few directions, which its tables share.
 
-Let Z be a pair's noisy deviation from independence, rows and columns adding up to 0. For an attribute (at one level)
+Let Z be a pair's noisy deviation from independence; its rows and columns add up to 0. For an attribute (at one level)
 with k values, G = sum over its tables of ``Z Z' / sigma^2`` has eigenvalues up to about ``(sqrt k + sqrt m)^2`` from
-noise alone, m columns in all (Marchenko and Pastur); eigenvectors above 1.1 times that are directions of signal. In the
-bases of both attributes each coefficient c of a table is kept by ``max(1 - sigma^2 / c^2, 0)``; what lies in the space
-of one attribute only, by ``max(1 - sigma^2 (f + sqrt(f / 2)) / e, 0)`` as a block of f degrees of freedom and energy e;
-the rest is dropped.
+noise alone, with m columns in all (Marchenko and Pastur); eigenvectors above 1.1 times that are directions of signal.
+A coefficient c of a table in the bases of both attributes is scaled by ``max(1 - sigma^2 / c^2, 0)``. The part in the
+space of one attribute only is scaled by ``max(1 - sigma^2 (f + sqrt(f / 2)) / e, 0)``, as a block of f degrees of
+freedom and energy e. The rest is dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Deviation", "low_rank"]
 Floats = npt.NDArray[np.float64]
 
 Axis: TypeAlias = Any
-"""Names an attribute at one level."""
+"""Identifies an attribute at one level."""
 
 _EDGE = 1.1
 _CAUTION = 0.5
@@ -35,9 +35,9 @@ class Deviation:
     Attributes
     ----------
     axes
-        What its rows and its columns are; tables with an equal name share it.
+        The attributes of its rows and columns, each at one level; tables may share them.
     values
-        Rows and columns add up to 0.
+        The deviations; rows and columns add up to 0.
     sigma
         Standard deviation of the noise of each cell.
     """
@@ -58,7 +58,7 @@ def _basis(axis: Axis, tables: Sequence[Deviation]) -> Floats:
     blocks = [table.values / table.sigma for table in tables if table.axes[0] == axis]
     blocks += [table.values.T / table.sigma for table in tables if table.axes[1] == axis]
     joined = np.concatenate(blocks, axis=1)
-    # With more rows than columns G is large, and the singular vectors of what it is made of are cheaper.
+    # With more rows than columns, singular vectors of the joined tables are cheaper than eigenvectors of G.
     if joined.shape[0] > joined.shape[1]:
         vectors, roots, _ = np.linalg.svd(joined, full_matrices=False)
         values = roots**2
@@ -84,7 +84,7 @@ def _keep(table: Deviation, bases: Mapping[Axis, Floats]) -> Floats:
 
 
 def _block(block: Floats, variance: float, freedom: int, *, axis: int) -> Floats:
-    """Return what part of each line of a block to keep."""
+    """Return the factor by which to scale each line of a block."""
     energy = np.maximum((block**2).sum(axis=axis, keepdims=True), 1e-300)
     part: Floats = np.maximum(1 - variance * (freedom + _CAUTION * np.sqrt(2 * freedom)) / energy, 0.0)
     return part

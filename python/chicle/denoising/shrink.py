@@ -1,9 +1,9 @@
-"""Empirical Bayes: draw each cell of a noisy table towards what is expected of it, as far as noise alone explains.
+"""Empirical Bayes: shrink each cell of a noisy table towards its expected value, as far as noise explains the gap.
 
-Cells are put into classes by their expected count, an octave each. Within a class the mean square of (value - expected)
-is noise plus true deviation, so the deviation has a variance of about ``tau^2 = max(mean square - sigma^2, 0)``, and
-the best linear estimate keeps ``tau^2 / (tau^2 + sigma^2)`` of each cell's deviation (James and Stein; Efron and Morris
-1973).
+Cells are grouped into classes by their expected count, one octave each. Within a class the mean square of (value -
+expected) is noise plus true deviation. So the deviation has a variance of about ``tau^2 = max(mean square - sigma^2,
+0)``, and the best linear estimate keeps ``tau^2 / (tau^2 + sigma^2)`` of each cell's deviation (James and Stein; Efron
+and Morris 1973).
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ __all__ = ["MIN_CLASS", "shrink"]
 Floats = npt.NDArray[np.float64]
 
 MIN_CLASS = 12
-"""Classes with fewer cells are joined to the next."""
+"""Classes with fewer cells are joined with the next one."""
 
 
 def shrink(values: Floats, expected: Floats, variance: float, *, key: Floats | None = None) -> Floats:
-    """Return a table between its noisy values and what is expected.
+    """Return a table between its noisy and its expected values.
 
     Parameters
     ----------
     values
         The noisy table.
     expected
-        What is expected without it; same shape.
+        The expected values, in the same shape.
     variance
-        Of the noise of each cell.
+        The variance of the noise of each cell.
     key
-        What the cells are put into classes by; by default `expected`.
+        The values that decide the class of each cell; by default `expected`.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""All noisy tables of a release heard together: 1-ways first, then pairs and larger sets around them.
+"""Denoise all tables of a release jointly: 1-ways first, then pairs and larger sets around them.
 
-Shrinkage judges each cell as if its table stood alone. But records must fit all tables at once and have no negative
-cell, which takes out noise as well, without bias: so cells are drawn only `PULL` of the way that would be best for them
-alone. Where attributes nearly determine each other records do most of it, and a full pull costs 8 % of accuracy (msnbc,
+Shrinkage treats each table on its own. But fitting records to all tables at once, without negative cells, removes noise
+too, and without bias. So each cell moves only `PULL` of the way that would be best for its table alone. Where
+attributes nearly determine each other, records remove most of the noise, and a full pull costs 8 % of accuracy (msnbc,
 `docs/prism.md`).
 """
 
@@ -18,54 +18,52 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle.denoising.absorb import absorb
-from chicle.denoising.consistency import onto_simplex
 from chicle.denoising.low_rank import Deviation, low_rank
 from chicle.denoising.shrink import shrink
-from chicle.measurements.measurement import Measurement
-from chicle.measurements.merges import Compression
+from chicle.measurements.measurement import Measurement, onto_simplex
+from chicle.measurements.merges import Merge
 
 __all__ = ["PULL", "denoise"]
 
 Floats = npt.NDArray[np.float64]
 
 PULL = 0.7
-"""How much of the way to its shrunk value each cell goes."""
+"""How far each cell moves towards its shrunk value, from 0 to 1."""
 
 
 def denoise(
     one_ways: Sequence[Measurement],
     tables: Sequence[Measurement],
-    compression: Compression,
+    merge: Merge,
     total: float,
     *,
     absorbing: bool = True,
     sharing: bool = True,
     pull: float = PULL,
 ) -> list[Measurement]:
-    """Return targets for descent, over the compressed domain: 1-ways and tables after all of them have been heard.
+    """Return denoised targets for descent over the merged domain: the 1-ways, then the tables.
 
     Parameters
     ----------
     one_ways
         The released 1-ways of the original domain.
     tables
-        Released tables over the compressed domain, at any level.
-    compression
-        From the one to the other.
+        Released tables over the merged domain, at any level.
+    merge
+        The map from the original to the merged domain.
     total
         Released number of records.
     absorbing
-        Whether 1-ways learn from the margins of tables.
+        Whether 1-ways absorb the margins of tables.
     sharing
-        Whether pairs are shrunk towards the directions that tables of an attribute share, or else towards independence.
+        Whether pairs are shrunk towards directions that an attribute's tables share, rather than towards independence.
     pull
-        How much of the way to their shrunk values cells go; 0 for none.
+        How far cells move towards their shrunk values, from 0 to 1.
     """
-    domain = compression.domain
     singles: list[Measurement] = []
-    for one_way, coded in zip(one_ways, compression.one_ways, strict=True):
+    for one_way in one_ways:
         (name,) = one_way.clique
-        merged = np.bincount(compression.codes(name), minlength=domain[name]).astype(np.float64)
+        coded, merged = merge.over(one_way), merge.sizes(name).astype(np.float64)
         values, variances = coded.values.astype(np.float64), one_way.sigma**2 * merged
         if absorbing:
             values, variances = absorb(name, values, variances, tables)
@@ -80,7 +78,7 @@ def denoise(
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """A table with what independence expects of it; a pair's noisy values have the expected margins."""
+    """A table and its expected counts under independence; a pair's noisy values have the expected margins."""
 
     table: Measurement
     values: Floats
@@ -91,7 +89,7 @@ class _Expected:
 def _expect(table: Measurement, shares: Mapping[str, Floats], total: float) -> _Expected:
     axes = []
     for name in table.clique:
-        buckets = table.coarsening.get(name)
+        buckets = table.buckets.get(name)
         axes.append(shares[name] if buckets is None else np.bincount(np.asarray(buckets), weights=shares[name]))
     expected: Floats = total * np.asarray(reduce(np.multiply.outer, axes), dtype=np.float64)
     values, variance = table.values.astype(np.float64), table.sigma**2
@@ -104,7 +102,7 @@ def _expect(table: Measurement, shares: Mapping[str, Floats], total: float) -> _
 
 
 def _signal(found: Sequence[_Expected]) -> dict[int, Floats]:
-    """Return the part of each pair's deviation that stands out in shared directions."""
+    """Return the part of each pair's deviation that stands out from noise in shared directions."""
     pairs = [i for i, one in enumerate(found) if one.values.ndim == 2 and min(one.values.shape) > 1]
     deviations = [
         Deviation(_axes(found[i].table), found[i].values - found[i].expected, found[i].table.sigma) for i in pairs
@@ -121,6 +119,6 @@ def _shrunk(one: _Expected, signal: Floats | None) -> Floats:
 
 
 def _axes(table: Measurement) -> tuple[Any, Any]:
-    """Name both axes of a pair: the attribute, and how it is seen."""
-    first, second = ((name, np.asarray(table.coarsening.get(name, ())).tobytes()) for name in table.clique)
+    """Identify both axes of a pair: the attribute, and its buckets."""
+    first, second = ((name, np.asarray(table.buckets.get(name, ())).tobytes()) for name in table.clique)
     return first, second

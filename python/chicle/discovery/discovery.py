@@ -1,7 +1,7 @@
-"""How much of a budget discovery takes: known before any data is seen, and nothing where all is declared.
+"""The budget of discovery: known before any data is seen, and zero if everything is declared.
 
-Every column that leaves something to be discovered gets the same share of rho, and every open column the same share of
-the delta that is set aside: both are spent through the ledger, before anything else is released.
+Every column with something to discover gets the same share of rho, and every open column the same share of the delta
+that is set aside. Both are spent through the ledger, before any other release.
 """
 
 from __future__ import annotations
@@ -9,34 +9,36 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from chicle.columns import Open
-from chicle.columns.private_bins import Binned
+from chicle.columns import BinEdges, Column, FrequentValues
+from chicle.discovery.edges import BinsPurchase
+from chicle.discovery.purchase import Purchase
+from chicle.discovery.values import ValuesPurchase
 from chicle.errors import ParameterError, PrivacyError
-from chicle.plans import Step
-from chicle.privacy.accounting import discovery_threshold
-from chicle.privacy.budget import Budget, calibrate, real
-from chicle.privacy.ledger import DiscoveryEvent, Event, GaussianEvent
+from chicle.privacy.budget import Budget, real
 from chicle.schema import Schema
 
-__all__ = ["Discovery", "Purchase", "purchases"]
+__all__ = ["Discovery", "purchase_of", "purchases"]
 
-# A column's share of rho unless another is asked for, and the most that all columns take together.
+# The purchase for each request of a column.
+_KINDS: dict[type, type[Purchase]] = {FrequentValues: ValuesPurchase, BinEdges: BinsPurchase}
+
+# The default share of rho of one column, and the maximum of all columns.
 _SHARE, _MOST = 0.05, 0.2
-_DELTA = 0.1  # of the budget's delta: what is left of it allows 99.4 % of rho at epsilon 1 and delta 1e-9
-_SLACK = 1 - 1e-12  # parts of a delta never add up to more than the whole
+_DELTA = 0.1  # share of the budget's delta: the rest allows 99.4 % of rho at epsilon 1 and delta 1e-9
+_SLACK = 1 - 1e-12  # so that the parts of a delta never add up to more than the whole
 
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery:
-    """What discovery may take of a mechanism's budget.
+    """The part of a mechanism's budget that discovery may spend.
 
     Parameters
     ----------
     share
-        The share of rho that goes to all columns together; by default 0.05 for each, and 0.2 at most.
+        The share of rho for all columns; by default 0.05 for each, and 0.2 at most.
     delta
-        The delta that is set aside for open columns; by default a tenth of the budget's. A budget in rho or mu has
-        none, so it must be given there: the promise then holds but for an event of this probability.
+        The delta that is set aside for open columns; by default a tenth of the budget's delta. A budget in rho or mu
+        has no delta, so it must be given: the guarantee then fails with at most this probability.
 
     Examples
     --------
@@ -60,8 +62,8 @@ class Discovery:
             raise ParameterError(f"share must be a share of the budget between 0 and 1, not {self.share!r}")
 
     def budget(self, schema: Schema, budget: Budget) -> Budget:
-        """Return a budget that sets delta aside if a schema has open columns, and the same budget if it has none."""
-        names = [name for name in schema.undiscovered if isinstance(schema.columns[name], Open)]
+        """Return the budget, with delta set aside if the schema has open columns."""
+        names = [name for name in schema.undiscovered if _kind(schema.columns[name]).takes_delta]
         if not names:
             return budget
         delta = self.delta
@@ -75,86 +77,44 @@ class Discovery:
         return Budget(**{**budget.promise(), "discovery": delta})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Purchase:
-    """What is bought for one column: its values, for rho and delta, or its bins, for rho.
+def purchase_of(name: str, column: Column, *, rows: int, rho: float, delta: float = 0.0) -> Purchase:
+    """Return the purchase for a column with something to discover.
 
-    Attributes
+    Parameters
     ----------
-    name
+    name, column
         The column.
     rows
-        How many rows of a person there may be.
+        The maximum number of rows of a person.
     rho, delta
-        What it may cost.
+        The maximum cost; delta is for purchases that take it.
     """
-
-    name: str
-    rows: int
-    rho: float
-    delta: float = 0.0
-
-    def events(self, schema: Schema) -> list[Event]:
-        """Return all that it may take to make the purchase."""
-        column = schema.columns[self.name]
-        if isinstance(column, Binned):
-            return [self.level(column)] * column.ruler.levels
-        return [self.event(column.size - 1)]
-
-    def level(self, column: Binned) -> GaussianEvent:
-        """Return the counting of parts on one level of a column's ruler."""
-        sigma = calibrate(self.rho / column.ruler.levels, l2_sensitivity=self.rows)
-        return GaussianEvent(
-            purpose="bins", clique=(self.name,), values=column.size, l2_sensitivity=self.rows, sigma=sigma
-        )
-
-    def event(self, most: int) -> DiscoveryEvent:
-        """Return the discovery of at most so many values."""
-        sigma = calibrate(self.rho, l2_sensitivity=self.rows)
-        threshold = discovery_threshold(sigma=sigma, delta=self.delta, rows=self.rows)
-        return DiscoveryEvent(
-            purpose="discovery",
-            clique=(self.name,),
-            values=most,
-            l2_sensitivity=self.rows,
-            sigma=sigma,
-            threshold=threshold,
-        )
-
-    def step(self, schema: Schema) -> Step:
-        """Return the purchase as a step of a plan."""
-        column = schema.columns[self.name]
-        if isinstance(column, Binned):
-            return Step(release="bins", of=self.name, rho=self.rho, sigma=self.level(column).sigma)
-        event = self.event(column.size - 1)
-        return Step(release=event.purpose, of=self.name, values=event.values, rho=self.rho, sigma=event.sigma)
+    kind = _kind(column)
+    return kind(name=name, rows=rows, rho=rho, delta=delta if kind.takes_delta else 0.0, wanted=column.discovery)
 
 
 def purchases(schema: Schema, budget: Budget, discovery: Discovery) -> list[Purchase]:
-    """Return what is to be bought for each column that leaves something to be discovered, in the order of the schema.
+    """Return the purchase for each column with something to discover, in the order of the schema.
 
     Parameters
     ----------
     schema
-        What is declared.
+        The schema.
     budget
-        As `Discovery.budget` returns it.
+        The budget, as `Discovery.budget` returns it.
     discovery
-        How much of it may be spent.
+        The part of it that may be spent.
     """
     names = schema.undiscovered
     if not names:
         return []
     share = min(_SHARE * len(names), _MOST) if discovery.share is None else discovery.share
     rho = share * budget.rho / len(names)
-    opened = sum(isinstance(schema.columns[name], Open) for name in names)
-    delta = math.nextafter(budget.discovery * _SLACK / opened, 0.0) if budget.discovery is not None and opened else 0.0
-    return [
-        Purchase(
-            name=name,
-            rows=schema.max_records_per_person,
-            rho=rho,
-            delta=delta if isinstance(schema.columns[name], Open) else 0.0,
-        )
-        for name in names
-    ]
+    taking = sum(_kind(schema.columns[name]).takes_delta for name in names)
+    delta = math.nextafter(budget.discovery * _SLACK / taking, 0.0) if budget.discovery is not None and taking else 0.0
+    rows = schema.max_records_per_person
+    return [purchase_of(name, schema.columns[name], rows=rows, rho=rho, delta=delta) for name in names]
+
+
+def _kind(column: Column) -> type[Purchase]:
+    return _KINDS[type(column.discovery)]

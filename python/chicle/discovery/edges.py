@@ -1,107 +1,98 @@
-"""Private bins: where to cut a declared range so that bins suit the data.
+"""Private bins: cut a declared range so that bins suit the data.
 
-A tree of parts. The range is divided by the first level of its ruler and the parts are counted with noise; the parts
-that are heavy are divided by the next level, and so on until no part is heavy or the ruler ends. A level costs the same
-whatever is counted on it, and what is not reached is not paid for. Then parts are merged until there are as many as
-were asked for.
+The algorithm grows a tree of parts. The first level of the ruler divides the range, and the parts are counted with
+noise. The next level divides the heavy parts, and so on, until no part is heavy or the ruler ends. Each level costs the
+same, however many parts it counts; levels that are not reached cost nothing. Then neighbouring parts are merged until
+there are at most as many bins as asked for.
 
-What is merged first: of all neighbours those that lose least, where a bin of mass M and width W costs M W^(1/4): how
-far off a row may be that is drawn from its bin, far less than in proportion. Where rows are spread smoothly that makes
-bins of nearly equal mass (~ density^(1/5)), quantiles that are finer in the tails. A value that is frequent gets a bin
-of its own, for its width is one cell, and a gap is kept apart from what surrounds it, for its mass is nothing.
-Neighbours that noise alone may have set apart are merged too, so little data make few bins. Cost: O(parts^2) time, with
-some thousands of parts at most.
+The neighbours with the smallest loss are merged first. A bin of mass M and width W costs M W^(1/4): the error of a row
+drawn from its bin, with far less than proportional weight on the width. For smooth data this makes bins of nearly equal
+mass (~ density^(1/5)), quantiles that are finer in the tails. A frequent value gets its own bin, because its width is
+one cell. A gap stays separate from its neighbours, because its mass is near zero. Neighbours that differ by no more
+than noise are merged too, so little data make few bins. Cost: O(parts^2) time, with some thousands of parts at most.
 
-On UCI Adult, logarithms instead of fourth roots gave the same total variation but means twice as far off, and the best
-bins there are, by dynamic programming, cost 1 % less than those of merging (2026-11-18).
+On UCI Adult, logarithms instead of fourth roots gave the same total variation but means twice as far off, and the
+optimal bins, by dynamic programming, cost 1 % less than those of merging (2026-11-18).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from chicle.columns.private_bins import Binned
+from chicle.columns import BinEdges, Column
+from chicle.columns.discovery import Histogram
 from chicle.columns.ruler import Ruler
-from chicle.denoising.consistency import onto_simplex
-from chicle.discovery.discovery import Purchase
+from chicle.discovery.purchase import Purchase
+from chicle.measurements.measurement import onto_simplex
+from chicle.plans import Step
+from chicle.privacy.budget import calibrate
+from chicle.privacy.events import Event, GaussianEvent
 from chicle.privacy.ledger import Ledger
-from chicle.privacy.mechanisms import release_gaussian
+from chicle.privacy.primitives import release_gaussian
 
-__all__ = ["Histogram", "discover_bins", "merge_parts"]
+__all__ = ["BinsPurchase", "discover_bins", "merge_parts"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# A part is divided if it has more than this share of a bin, and stands out from noise by so many sigmas.
+# A part is divided if it has more than this share of an average bin, and more rows than this many sigmas.
 _HEAVY, _STANDS_OUT = 0.25, 4.0
-_POWER = 0.25  # of the width of a bin, in its cost
+_POWER = 0.25  # power of a bin's width in its cost
 
 
-@dataclass(frozen=True)
-class Histogram:
-    """How many rows have each cell, exactly: private.
+@dataclass(frozen=True, kw_only=True)
+class BinsPurchase(Purchase):
+    """The bins of one column."""
 
-    Attributes
-    ----------
-    cells
-        Cells that some row has, in rising order.
-    counts
-        How many have it.
-    """
+    takes_delta = False
 
-    cells: Integers
-    counts: Integers
+    wanted: BinEdges
 
-    @classmethod
-    def of(cls, cells: Integers) -> Histogram:
-        """Return the histogram of the cells of rows."""
-        return cls(*np.unique(cells, return_counts=True))
+    @property
+    def level(self) -> GaussianEvent:
+        """The event of counting the parts on one level of the column's ruler."""
+        sigma = calibrate(self.rho / self.wanted.ruler.levels, l2_sensitivity=self.rows)
+        return GaussianEvent(
+            purpose="bins", clique=(self.name,), values=self.wanted.most, l2_sensitivity=self.rows, sigma=sigma
+        )
 
-    @classmethod
-    def merged(cls, parts: Sequence[Histogram]) -> Histogram:
-        """Return the histogram of all rows of several."""
-        cells, place = np.unique(np.concatenate([part.cells for part in parts]), return_inverse=True)
-        counts = np.zeros(len(cells), dtype=np.int64)
-        np.add.at(counts, place, np.concatenate([part.counts for part in parts]))
-        return cls(cells, counts)
+    def events(self) -> list[Event]:
+        """Return the events of all levels."""
+        return [self.level] * self.wanted.ruler.levels
 
-    def __len__(self) -> int:
-        return len(self.cells)
+    def step(self) -> Step:
+        """Return the purchase as a step of a plan."""
+        return Step(release="bins", of=self.name, rho=self.rho, sigma=self.level.sigma)
 
-    def between(self, starts: Integers, ends: Integers) -> Integers:
-        """Return how many rows have a cell from a start to before an end."""
-        below = np.concatenate([[0], np.cumsum(self.counts)])
-        return np.asarray(below[np.searchsorted(self.cells, ends)] - below[np.searchsorted(self.cells, starts)])
+    def buy(self, counts: Histogram, ledger: Ledger) -> tuple[Column, str]:
+        """Return the column with its bins declared, and a note on their number."""
+        found = self.wanted.declare(discover_bins(self.wanted, counts, self.level, ledger))
+        return found, f"In {self.name!r}, {found.size} bins were discovered."
 
 
-def discover_bins(column: Binned, most: int, histogram: Histogram, purchase: Purchase, ledger: Ledger) -> Integers:
-    """Return the cells at which bins should begin; each level of the ruler costs its part of the purchase's rho.
+def discover_bins(wanted: BinEdges, histogram: Histogram, each: GaussianEvent, ledger: Ledger) -> Integers:
+    """Return the cells at which bins should begin; each level of the ruler costs one event.
 
-    Neighbours: add or remove one person, who has at most ``k = purchase.rows`` rows.
-    Sensitivity: the parts that are counted on a level do not overlap, so k rows move their counts by at most k in L2.
-    Which parts are divided follows from noisy counts of the levels before.
+    Neighbours: add or remove one person, who has at most ``k = each.l2_sensitivity`` rows.
+    Sensitivity: the parts of a level do not overlap, so k rows change their counts by at most k in L2. The noisy counts
+    of the levels before decide which parts are divided.
 
     Parameters
     ----------
-    column
-        The column.
-    most
-        How many bins it may have.
+    wanted
+        The request of the column.
     histogram
         The private counts.
-    purchase
-        What may be spent.
+    each
+        The event of one level.
     ledger
-        What pays.
+        The ledger that pays.
     """
-    ruler = column.ruler
-    each = purchase.level(column)
-    sigma = each.sigma
-    # At first there is one part, of which nothing is known but that it is to be divided.
+    ruler, most, sigma = wanted.ruler, wanted.most, each.sigma
+    # At first there is one part, of unknown mass, which must be divided.
     starts, masses, heavy = np.array([ruler.low], dtype=np.int64), np.array([np.inf]), np.array([True])
     for level in range(ruler.levels):
         ends = np.append(starts[1:], ruler.end)
@@ -115,7 +106,7 @@ def discover_bins(column: Binned, most: int, histogram: Histogram, purchase: Pur
         if not asked.any():
             continue
         starts = np.sort(np.concatenate([starts, *cuts]))
-        bounds = column.places(np.append(starts, ruler.end))
+        bounds = wanted.places(np.append(starts, ruler.end))
         event = replace(each, values=int(asked.sum()))
         exact = histogram.between(bounds[:-1][asked], bounds[1:][asked])
         (noisy,) = release_gaussian([exact], [event], ledger)
@@ -131,18 +122,18 @@ def discover_bins(column: Binned, most: int, histogram: Histogram, purchase: Pur
 
 
 def _agreeing(noisy: Integers, whole: Floats, parent: Integers) -> Floats:
-    """Return the masses of parts, once they have heard what the whole of them was said to be before.
+    """Return the masses of parts, adjusted to the mass of their parent from the level before.
 
-    That and the sum of the m parts are two estimates of one number, with variances 1 and m in units of sigma^2; the
-    parts share the difference to their mean.
+    The parent's mass and the sum of its m parts estimate the same number, with variances 1 and m in units of sigma^2.
+    The parts share the difference between their sum and the weighted mean of the two.
     """
     added, size = np.bincount(parent, noisy), np.bincount(parent)
-    told = np.where(np.isinf(whole), added[parent], whole)
-    return np.asarray(noisy + (told - added[parent]) / (size[parent] + 1))
+    known = np.where(np.isinf(whole), added[parent], whole)
+    return np.asarray(noisy + (known - added[parent]) / (size[parent] + 1))
 
 
 def _alike(masses: Floats, parent: Integers, sigma: float) -> Floats:
-    """Return the masses of light parts, nearer to the mean of their siblings by as much as noise explains (Stein)."""
+    """Return the masses of light parts, shrunk towards the mean of their siblings as far as noise explains (Stein)."""
     size = np.maximum(np.bincount(parent), 1)
     mean = np.bincount(parent, masses) / size
     spread = np.bincount(parent, (masses - mean[parent]) ** 2)
@@ -152,18 +143,18 @@ def _alike(masses: Floats, parent: Integers, sigma: float) -> Floats:
 
 
 def merge_parts(starts: Integers, masses: Floats, ruler: Ruler, most: int, least: float = 0.0) -> Integers:
-    """Return where at most so many bins begin, by merging neighbours that lose least.
+    """Return the starts of at most `most` bins: the neighbours with the smallest loss are merged.
 
     Parameters
     ----------
     starts, masses
-        Where parts begin, and how many rows they have.
+        The starts of parts, and their numbers of rows.
     ruler
-        What they are parts of.
+        The ruler that they divide.
     most
-        How many bins there may be.
+        The maximum number of bins.
     least
-        Neighbours that lose less than this many rows do by doubling the width of their bin are merged in any case.
+        Neighbours are also merged if they lose less than this many rows would if the width of their bin doubled.
 
     Examples
     --------
@@ -178,7 +169,7 @@ def merge_parts(starts: Integers, masses: Floats, ruler: Ruler, most: int, least
         width = _powered(ends[1:] - starts[:-1])
         cost = masses * _powered(ends - starts)
         lost = (masses[:-1] + masses[1:]) * width - cost[:-1] - cost[1:]
-        # What follows a number alone begins right after it, so that number can not join what lies before it.
+        # A gap begins right after its single number, so that number cannot be merged with the part before it.
         lost[:-1][ruler.follows(starts[2:])] = np.inf
         if len(starts) <= most:
             lost /= width * _POWER

@@ -1,4 +1,4 @@
-"""How good a synthetic table is, measured against the real one: NOT PRIVATE, and said in the first line of it all."""
+"""Compare a synthetic table with the real one. NOT PRIVATE: every result says so in its first line."""
 
 from chicle.evaluation.result import Association, AttributeErrors, CliqueErrors, Evaluation, Score
 from chicle.evaluation.run import evaluate

@@ -1,8 +1,8 @@
 """How strongly two attributes depend on each other, from the counts of their pair.
 
-Cramér's V is sqrt((sum o^2 / (r c) - 1) / (min(R, C) - 1)) with o the share of a cell, r and c those of its row and
-column, and R, C the numbers of rows and columns that are not empty: chi-squared, scaled to 0..1. Pearson's correlation
-is that of the codes, for two attributes that have an order; rows where either is missing are left out.
+Cramér's V is sqrt((sum o^2 / (r c) - 1) / (min(R, C) - 1)): chi-squared, scaled to 0..1. Here o is the share of a
+cell, r and c are the shares of its row and column, and R and C are the numbers of non-empty rows and columns.
+Pearson's correlation is that of the codes of two ordinal attributes, without the rows where either is missing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def cramers_v(counts: Ints, a: Ints, b: Ints) -> float:
-    """Return Cramér's V of two attributes, from the counts and the codes of the cells that are not empty.
+    """Return Cramér's V of two attributes, from the counts and codes of the non-empty cells.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def cramers_v(counts: Ints, a: Ints, b: Ints) -> float:
 
 
 def pearson(counts: Ints, a: Ints, b: Ints) -> float:
-    """Return the correlation of two attributes' codes, from the counts and the codes of cells.
+    """Return the correlation of two attributes' codes, from the counts and codes of the cells.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def pearson(counts: Ints, a: Ints, b: Ints) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Associations:
-    """Both measures for several tables: row t of each array is table t, column i is pair i; NaN where undefined."""
+    """Both measures for several tables: row t of each array is table t, column i is pair i; NaN if undefined."""
 
     cramers_v: Floats
     pearson: Floats
@@ -67,12 +67,12 @@ class Associations:
 
     @classmethod
     def empty(cls, tables: int, pairs: int, schema: Schema) -> Associations:
-        """Return room for so many tables and pairs; Pearson is for the schema's ordinal attributes."""
+        """Return arrays for a number of tables and pairs; Pearson's is for the schema's ordinal attributes."""
         sizes = {name: schema.columns[name].size for name in schema.ordinal}
         return cls(np.full((tables, pairs), np.nan), np.full((tables, pairs), np.nan), sizes)
 
     def note(self, marginals: Marginals) -> None:
-        """Keep the association of one pair in every table."""
+        """Store the association of one pair in every table."""
         ordered = all(name in self._sizes for name in marginals.clique)
         for t in range(len(marginals.counts)):
             counts, (a, b) = marginals.occupied(t)
@@ -83,7 +83,7 @@ class Associations:
 
 
 def association_scores(contest: Contest, association: Associations) -> list[Score]:
-    """Return the mean differences from the real table's associations, over the pairs where all have one."""
+    """Return the mean differences from the real table's associations, over the pairs where every table has one."""
     scores = []
     for key, title, values in (
         ("cramers_v", "mean difference of Cramér's V", association.cramers_v),

@@ -1,13 +1,12 @@
-"""Two tables that every number is shown beside, so that 0.03 means something.
+"""Two baseline tables, shown beside every number so that 0.03 means something.
 
-- **floor**: a bootstrap of the real table with as many rows as the synthetic one. Whatever scores like it is as good as
-  a fresh sample of the same size could be.
-- **independent**: the Independent mechanism at the same budget, with as many rows. Whatever loses to it has learnt no
-  dependence worth its noise.
+- **floor**: a bootstrap of the real table with as many rows as the synthetic one. A table that
+  scores like it is as good as a fresh sample of the same size.
+- **independent**: the Independent mechanism at the same budget, with as many rows. A table that
+  scores worse has learnt no dependence worth its noise.
 
 Both are computed from the real table for the evaluation alone and must not be published. The Independent baseline has
-a ledger of its own and noise that repeats with the seed, which marks it not private; the budget of the release is
-neither touched nor shared.
+its own ledger and spends nothing of the release's budget. Its noise repeats with the seed, so it is not private.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def bootstrap(real: Records, n: int, rng: np.random.Generator) -> Records:
 
 
 def independent_at(real: Records, n: int, budget: Budget | None, schema: Schema, seed: int) -> Records:
-    """Return `n` rows of the Independent mechanism at a budget; of the exact 1-ways, if there is none."""
+    """Return `n` rows of the Independent mechanism at a budget, or from the exact 1-ways if there is none."""
     if budget is None:
         rng = np.random.default_rng([seed, 1])
         columns = {name: real[name][rng.integers(0, len(real), n)] for name in real}

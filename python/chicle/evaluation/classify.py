@@ -1,9 +1,9 @@
 """Train on synthetic, test on real: misclassification by a linear SVM, [P] 6.1.
 
 The real table is split in two halves. A linear SVM on one-hot codes is trained on each table and tested on the second
-half. Beside it: `floor` is the same SVM trained on the first real half (the paper's NonPriv), `majority` predicts the
-most frequent label of that half. Above `majority` a table is of no use for the task. At most `MOST` rows train, and
-as many test.
+half. Two figures stand beside it: `floor` is the same SVM trained on the first real half (the paper's NonPriv),
+`majority` predicts the most frequent label of that half. A table that scores above `majority` is useless for the task.
+At most `MOST` rows train, and as many test.
 
 Needs scikit-learn: ``pip install 'chicle[evaluate]'``.
 """
@@ -30,14 +30,14 @@ Rows = npt.NDArray[np.int64]
 def classification_scores(contest: Contest, label: str) -> list[Score]:
     """Return the misclassification rate of a label, predicted from all other attributes."""
     title = f"misclassification of {label}"
-    told: dict[str, Any] = {"key": "misclassification", "title": title, "unit": "share", "source": "[P] 6.1"}
+    fields: dict[str, Any] = {"key": "misclassification", "title": title, "unit": "share", "source": "[P] 6.1"}
     if len(contest.real.domain) < 2 or len(contest.real) < 2:
-        return [Score(value=None, note="needs two attributes and two real rows", **told)]
+        return [Score(value=None, note="needs two attributes and two real rows", **fields)]
     try:
         svm = importlib.import_module("sklearn.svm")
         importlib.import_module("scipy.sparse")
     except ImportError:
-        return [Score(value=None, note="skipped, for it needs scikit-learn: pip install 'chicle[evaluate]'", **told)]
+        return [Score(value=None, note="skipped: install scikit-learn with pip install 'chicle[evaluate]'", **fields)]
     rng = contest.rng("classification")
     train, test = np.array_split(rng.permutation(len(contest.real)), 2)
     train, test = train[:MOST], test[:MOST]
@@ -56,7 +56,7 @@ def classification_scores(contest: Contest, label: str) -> list[Score]:
             independent=rate(independent, rng.permutation(len(independent))[:MOST]),
             note="floor: trained on the other half of the real table",
             also={"majority": float((truth != most).mean())},
-            **told,
+            **fields,
         )
     ]
 

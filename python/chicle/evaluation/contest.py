@@ -1,4 +1,4 @@
-"""Who is compared with whom: the real table, the synthetic one, and the two baselines."""
+"""The tables of an evaluation: the real one, the synthetic one and the two baselines."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ __all__ = ["Contest"]
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """The real table, and those that every measure is computed for, in the order of a score's figures.
+    """The real table, and the tables compared with it, in the order of a score's figures.
 
-    Each family of measures has a random stream of its own: which queries are drawn does not depend on what else is
-    measured.
+    Each family of measures has its own random stream, so the queries drawn do not depend on what else is measured.
     """
 
     real: Records
@@ -42,7 +41,7 @@ class Contest:
         seed: int,
         threads: int | None,
     ) -> Contest:
-        """Return the synthetic table beside its floor and the Independent baseline, all of the same length."""
+        """Return the synthetic table with its floor and the Independent baseline, all of the same length."""
         n = len(synthetic)
         floor = bootstrap(real, n, np.random.default_rng([seed, 0]))
         independent = independent_at(real, n, budget, schema, seed)
@@ -50,14 +49,14 @@ class Contest:
 
     @property
     def synthetic(self) -> Records:
-        """The table that is judged."""
+        """The synthetic table."""
         return self.others[0]
 
     def rng(self, purpose: str) -> np.random.Generator:
         """Return the random stream of one family of measures."""
         return np.random.default_rng([self.seed, *purpose.encode()])
 
-    def score(self, key: str, title: str, values: Sequence[float], **told: Any) -> Score:  # noqa: ANN401 - Score's own
-        """Return a score whose figures are those of the three tables, in order."""
+    def score(self, key: str, title: str, values: Sequence[float], **fields: Any) -> Score:  # noqa: ANN401 - Score's own
+        """Return a score from the figures of the three tables, in order."""
         value, floor, independent = (float(number) for number in values)
-        return Score(key=key, title=title, value=value, floor=floor, independent=independent, **told)
+        return Score(key=key, title=title, value=value, floor=floor, independent=independent, **fields)

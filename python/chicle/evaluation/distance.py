@@ -36,11 +36,11 @@ class Distances:
 
     @classmethod
     def empty(cls, tables: int, cliques: int) -> Distances:
-        """Return room for the distances of so many tables and cliques."""
+        """Return arrays for the distances of a number of tables and cliques."""
         return cls(np.zeros((tables, cliques)), np.zeros((tables, cliques)))
 
     def note(self, marginals: Marginals) -> None:
-        """Keep the distances of one clique; the first table of the marginals is the real one."""
+        """Store the distances of one clique; the first table of the marginals is the real one."""
         real, *others = marginals.counts
         shares = real / real.sum()
         for t, counts in enumerate(others):
@@ -53,9 +53,9 @@ def marginal_scores(contest: Contest, found: Mapping[int, Distances]) -> list[Sc
     """Return the mean distances by size, [P]'s mean L1 distance of pairs, and [G]'s largest of the widest cliques."""
     scores = []
     for size, distances in found.items():
-        told = {"note": _sampled(contest, size, distances)}
+        fields = {"note": _sampled(contest, size, distances)}
         title = f"mean {size}-way total variation distance"
-        scores.append(contest.score(f"tvd_{size}", title, distances.tvd.mean(axis=1), **told))
+        scores.append(contest.score(f"tvd_{size}", title, distances.tvd.mean(axis=1), **fields))
     widest = max(found)
     if widest >= 2:
         pairs = 2 * found[2].tvd.mean(axis=1)
@@ -69,9 +69,9 @@ def density_scores(contest: Contest, found: Mapping[int, Distances]) -> list[Sco
     """Return the NIST density score: 10^6 (1 - s/2), s the mean L1 distance of random 3-ways; [D18] 5.1."""
     widest = max(found)
     values = 1e6 * (1 - found[widest].tvd.mean(axis=1))
-    note = "" if widest == 3 else f"of {widest}-ways, for the table has no more attributes"
-    told = {"better": "high", "unit": "score", "source": "[D18] 5.1", "note": note}
-    return [contest.score("nist_density", "NIST density", values, **told)]
+    note = "" if widest == 3 else f"of {widest}-ways: the table has no more attributes"
+    fields = {"better": "high", "unit": "score", "source": "[D18] 5.1", "note": note}
+    return [contest.score("nist_density", "NIST density", values, **fields)]
 
 
 def _sampled(contest: Contest, size: int, distances: Distances) -> str:

@@ -1,24 +1,21 @@
 """The third NIST score: inequality of an amount within groups, and the gap between two classes; [D18] 5.1.
 
-For every group (a city) the Gini index of the amount (the wage) over its rows, and the gap 1 - m1/m0 between the mean
+Every group (a city) has a Gini index of the amount (the wage) over its rows, and a gap 1 - m1/m0 between the mean
 amounts of the two classes (the sexes). Over the m groups of the real table,
 
 - the first part is 1 - sqrt(mean (g - g')^2), with g and g' the real and synthetic Gini indices;
-- groups are ranked by their gap; the second is 1 - sqrt(mean (r - r')^2 / ((m^2 - 1) / 3)), 0 for reversed ranks;
+- groups are ranked by their gap; the second part is 1 - sqrt(mean (r - r')^2 / ((m^2 - 1) / 3)), 0 for reversed ranks;
 
-and the score is 10^6 times their mean. The paper says that the parts are normalised, not how: this is our way. A group
-that the synthetic table does not have counts as a Gini index that is off by 1, and as no gap.
+and the score is 10^6 times their mean. The paper does not say how it normalises the parts; this way is ours. A
+group that is missing from the synthetic table counts as a Gini error of 1 and a gap of 0.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from chicle.columns import Integer, Number
-from chicle.counting.counter import count
+from chicle.counting.records import count
 from chicle.errors import ParameterError
 from chicle.evaluation.contest import Contest
 from chicle.evaluation.result import Score
@@ -41,7 +38,7 @@ def gini_scores(contest: Contest, attributes: tuple[str, str, str]) -> list[Scor
 
 
 def check_gini(schema: Schema, attributes: tuple[str, str, str]) -> None:
-    """Refuse attributes that are not a group, a class of two values and an amount."""
+    """Check that the attributes are a group, a class of two values and an amount."""
     if isinstance(attributes, str) or len(attributes) != 3:
         raise ParameterError("gini names three attributes: a group, a class of two values and an amount")
     _, by, amount = schema.domain.check(attributes)
@@ -51,7 +48,7 @@ def check_gini(schema: Schema, attributes: tuple[str, str, str]) -> None:
 
 
 def nist_gini(real: npt.NDArray[np.int64], made: npt.NDArray[np.int64], values: Floats) -> float:
-    """Return the score from counts of (group, class, amount) and the number that each code of the amount stands for."""
+    """Return the score from counts of (group, class, amount) and the number behind each code of the amount."""
     present = real.sum(axis=(1, 2)) > 0
     real, made = real[present], made[present]
     absent = made.sum(axis=(1, 2)) == 0
@@ -64,7 +61,7 @@ def nist_gini(real: npt.NDArray[np.int64], made: npt.NDArray[np.int64], values: 
 
 
 def gini(counts: npt.NDArray[np.int64], values: Floats) -> float:
-    """Return the Gini index of amounts that occur so often: half their mean absolute difference over their mean.
+    """Return the Gini index of amounts with these counts: half their mean absolute difference over their mean.
 
     Examples
     --------
@@ -80,17 +77,11 @@ def gini(counts: npt.NDArray[np.int64], values: Floats) -> float:
 
 
 def amounts(schema: Schema, name: str) -> Floats:
-    """Return the number that each code of an attribute stands for, missing apart; of a bin, its middle."""
-    column: Any = schema.columns[name]
-    if isinstance(column, Integer) and column.labels is None:
-        return np.asarray((column.starts[:-1] + column.starts[1:] - 1) / 2, dtype=np.float64)
-    if isinstance(column, Number):
-        return np.asarray((column.edges[:-1] + column.edges[1:]) / 2, dtype=np.float64)
-    labels = range(column.size) if column.labels is None else column.labels[: column.size]
-    try:
-        return np.array([float(label) for label in labels])
-    except (TypeError, ValueError):
-        raise ParameterError(f"gini: {name!r}, the amount, must be a column of numbers; it is {column.type}") from None
+    """Return the number behind each code of an attribute, without missing; for a bin, its middle."""
+    column = schema.columns[name]
+    if column.amounts is None:
+        raise ParameterError(f"gini: {name!r}, the amount, must be a column of numbers; it is {column.type}")
+    return column.amounts
 
 
 def _gaps(counts: npt.NDArray[np.int64], values: Floats) -> Floats:
@@ -102,7 +93,7 @@ def _gaps(counts: npt.NDArray[np.int64], values: Floats) -> Floats:
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return ranks from 1, ties sharing their mean."""
+    """Return ranks from 1; equal values share their mean rank."""
     _, which, times = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(times)
     shared: Floats = (last - (times - 1) / 2)[which]

@@ -1,7 +1,7 @@
 """Marginals of several tables over the same cells, a batch of cliques at a time.
 
-Cliques of few cells are counted together by the Rust kernels. Those of more than `DENSE` cells, whose tables would be
-nearly empty, are told by sorting the rows: O(rows log rows) time whatever the domain, and as exact.
+Cliques of few cells are counted at once by the Rust kernels. Tables of more than `DENSE` cells would be nearly empty:
+these cliques are counted by sorting the rows, in O(rows log rows) time for any domain. Both ways are exact.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from chicle.counting.counter import count
-from chicle.counting.records import Records
+from chicle.counting.records import Records, count
 from chicle.domain import Clique, Domain
 
 __all__ = ["Marginals", "Observer", "cliques_of", "observe"]
@@ -35,11 +34,11 @@ class Marginals:
     Attributes
     ----------
     position, clique
-        The clique, and where it stands among those that are counted.
+        The clique, and its position among the counted cliques.
     counts
         For each table its counts, flat.
     codes
-        For each attribute the codes of the cells; None where the cells are all of them, in order.
+        For each attribute the codes of the cells; None if the table has every cell, in order.
     shape
         The cardinalities of the clique.
     """
@@ -51,7 +50,7 @@ class Marginals:
     shape: tuple[int, ...]
 
     def occupied(self, table: int) -> tuple[Ints, tuple[Ints, ...]]:
-        """Return the counts of the cells that are not empty in a table, and the codes of these cells."""
+        """Return the counts of a table's non-empty cells, and the codes of these cells."""
         counts = self.counts[table]
         where = np.flatnonzero(counts)
         if self.codes is None:
@@ -71,18 +70,18 @@ def cliques_of(domain: Domain, size: int, most: int | None, rng: np.random.Gener
         drawn.update(everything[i] for i in rng.choice(total, most, replace=False))
     while len(drawn) < most:
         drawn.add(tuple(sorted(int(i) for i in rng.choice(len(names), size, replace=False))))
-    return [tuple(names[i] for i in chosen) for chosen in sorted(drawn)]
+    return [tuple(names[i] for i in places) for places in sorted(drawn)]
 
 
 class Observer(Protocol):
-    """What is shown every clique once, with its counts in every table."""
+    """Receives every clique once, with its counts in every table."""
 
     def note(self, marginals: Marginals) -> None:
-        """Keep what is wanted of one clique; the counts are gone afterwards."""
+        """Take what is needed from one clique; its counts are not kept."""
 
 
 def observe(tables: Sequence[Records], cliques: Sequence[Clique], threads: int | None, *observers: Observer) -> None:
-    """Count every clique in every table and show the counts to each observer."""
+    """Count every clique in every table and pass the counts to each observer."""
     for marginals in _marginals(tables, cliques, threads):
         for observer in observers:
             observer.note(marginals)
@@ -121,7 +120,7 @@ def _sorted(tables: Sequence[Records], position: int, clique: Clique) -> Margina
     joint, room = columns[0], domain[clique[0]]
     for name, column in zip(clique[1:], columns[1:], strict=True):
         if room * domain[name] > _MOST:
-            # The cells that occur are numbered anew, lest a number overflow.
+            # Renumber the cells that occur, so that the product does not overflow.
             known, joint = np.unique(joint, return_inverse=True)
             room = len(known)
         joint = joint * domain[name] + column

@@ -1,15 +1,15 @@
-"""Range queries: how many rows have, in each of some attributes, one of some values.
+"""Range queries: the share of rows whose values lie in a given set, for each of some attributes.
 
 - [P] 6.1: queries of three attributes drawn at random; the error is the mean of |c - c'| over queries, with c and c'
   the shares of the real and of the synthetic rows that fall in the range.
 - [D18] 5.1: every attribute is in a query with probability 0.33, and some real row must satisfy it. With f and f' the
   two shares and d = ln(max(f', 1e-6) / f), the score is 10^6 max(0, 1 - sqrt(mean d^2) / ln 10^3).
 
-An attribute with an order gets a random interval of its codes, any other a random set of 1 to all of its values. For
-[D18] a real row is drawn first, and each condition is drawn from those that hold for it.
+An ordinal attribute gets a random interval of its codes, any other a random set of 1 to all of its values. For [D18]
+a real row is drawn first, and each condition is drawn from those that hold for it.
 
-All queries are answered at once: a row's answers are bits, eight to a byte, and so are those of each code of an
-attribute; the answers of a row are those of its codes, and-ed. Cost: O(rows * attributes * queries / 8) bytes moved.
+All queries are answered at once. Each code of an attribute has a bit for each query, eight to a byte; a row's answers
+are the bitwise AND of those of its codes. Cost: O(rows * attributes * queries / 8) bytes moved.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def range_scores(contest: Contest, queries: int) -> list[Score]:
     size = min(_ATTRIBUTES, len(names))
     drawn: list[Query] = []
     for _ in range(queries):
-        chosen = rng.choice(len(names), size, replace=False)
-        drawn.append({names[i]: _condition(contest.schema, names[i], None, rng) for i in chosen})
+        picked = rng.choice(len(names), size, replace=False)
+        drawn.append({names[i]: _condition(contest.schema, names[i], None, rng) for i in picked})
     real = shares(contest.real, drawn)
     values = [np.abs(shares(other, drawn) - real).mean() for other in contest.others]
     title = f"mean error of {queries:,} range queries"
@@ -59,10 +59,10 @@ def nist_range_scores(contest: Contest, queries: int) -> list[Score]:
     names = list(contest.real)
     drawn: list[Query] = []
     for row in rng.integers(0, len(contest.real), queries):
-        chosen = np.flatnonzero(rng.random(len(names)) < _CHANCE)
-        chosen = chosen if len(chosen) else rng.integers(0, len(names), 1)
+        picked = np.flatnonzero(rng.random(len(names)) < _CHANCE)
+        picked = picked if len(picked) else rng.integers(0, len(names), 1)
         drawn.append(
-            {names[i]: _condition(contest.schema, names[i], int(contest.real[names[i]][row]), rng) for i in chosen}
+            {names[i]: _condition(contest.schema, names[i], int(contest.real[names[i]][row]), rng) for i in picked}
         )
     real = shares(contest.real, drawn)
     values = [nist_range(real, shares(other, drawn)) for other in contest.others]
@@ -82,7 +82,7 @@ def nist_range(real: Floats, made: Floats) -> float:
 
 
 def shares(records: Records, queries: Sequence[Query]) -> Floats:
-    """Return which share of the records satisfies each query.
+    """Return the share of the records that satisfies each query.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def _answers(name: str, queries: Sequence[Query], cardinality: int) -> npt.NDArr
 
 
 def _condition(schema: Schema, name: str, holds_for: int | None, rng: np.random.Generator) -> Mask:
-    """Draw which codes of an attribute satisfy a query; with `holds_for`, among the conditions that hold for a code."""
+    """Draw which codes of an attribute satisfy a query; with `holds_for`, one that holds for this code."""
     size = schema.domain[name]
     allowed = np.zeros(size, dtype=np.bool_)
     values = schema.columns[name].size
@@ -129,7 +129,7 @@ def _condition(schema: Schema, name: str, holds_for: int | None, rng: np.random.
     elif holds_for is None:
         allowed[rng.choice(size, rng.integers(1, size + 1), replace=False)] = True
     else:
-        # A set of m of c values holds for a given one with probability m/c: of 1 + 2 + ... + c chances, m are for m.
+        # A random set of m of c values holds a given one with probability m/c, so size m is drawn with weight m.
         many = (isqrt(8 * int(rng.integers(size * (size + 1) // 2)) + 1) + 1) // 2
         others = rng.choice(size - 1, many - 1, replace=False)
         allowed[others + (others >= holds_for)] = True

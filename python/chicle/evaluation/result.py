@@ -1,6 +1,6 @@
-"""What an evaluation found: numbers, each with its baselines beside it, and where the table is wrong.
+"""The result of an evaluation: scores with their baselines, and where the table is wrong.
 
-Everything here was computed from the real table, exactly: it is NOT PRIVATE, and says so in its first line.
+Everything here is computed exactly from the real table: it is NOT PRIVATE, and its first line says so.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """One number about the synthetic table, with what it means beside it.
+    """One number about the synthetic table, with its baselines.
 
     Attributes
     ----------
@@ -38,11 +38,12 @@ class Score:
     value
         The number; None where it could not be computed, and `note` says why.
     floor
-        The same number for a bootstrap of the real table with as many rows as the synthetic one: sampling alone.
+        The same number for a bootstrap of the real table with as many rows as the synthetic one: sampling error
+        alone.
     independent
-        The same number for the Independent mechanism at the same budget: what no dependence at all gives.
+        The same number for the Independent mechanism at the same budget, which learns no dependence.
     better
-        ``"low"`` or ``"high"``: which end is good; ``"none"`` where neither is.
+        ``"low"`` or ``"high"``: which is better; ``"none"`` if neither is.
     unit
         How to print it: ``"error"`` (a small fraction), ``"share"`` (a percentage), ``"score"`` (out of a million) or
         ``"ratio"`` (times).
@@ -51,7 +52,7 @@ class Score:
     note
         What was sampled, left out or skipped.
     also
-        Further figures to compare with, by name, where a measure has its own.
+        Further figures to compare with, by name, if the measure has any.
     """
 
     key: str
@@ -67,9 +68,9 @@ class Score:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the score as plain data."""
-        told = dict(vars(self))
-        told.update({name: _plain(told[name]) for name in ("value", "floor", "independent")})
-        return {**told, "also": {name: _plain(value) for name, value in self.also.items()}}
+        fields = dict(vars(self))
+        fields.update({name: _plain(fields[name]) for name in ("value", "floor", "independent")})
+        return {**fields, "also": {name: _plain(value) for name, value in self.also.items()}}
 
     def shown(self, value: float | None) -> str:
         """Return a number of this score's kind as text."""
@@ -80,7 +81,7 @@ class Score:
         return {"error": f"{value:.4f}", "score": f"{value:,.0f}", "ratio": f"{value:.3g}"}[self.unit]
 
     def remark(self) -> str:
-        """Return what the figures alone do not say: what else to compare with, and the note."""
+        """Return the further figures and the note as text."""
         also = [f"{name} {self.shown(value)}" for name, value in self.also.items()]
         return "; ".join([*also, *([self.note] if self.note else [])])
 
@@ -100,7 +101,7 @@ class CliqueErrors:
     floor, independent
         `tvd` of the two baselines.
     of
-        How many cliques of this size the domain has: they were sampled, if this is more than `cliques`.
+        How many cliques of this size the domain has. If `cliques` has fewer, they are a random sample.
     """
 
     cliques: tuple[Clique, ...]
@@ -158,7 +159,7 @@ class Association:
     cramers_v, cramers_v_synthetic
         Cramér's V, 0 to 1; NaN where an attribute has one value only.
     pearson, pearson_synthetic
-        Pearson's correlation of the codes, -1 to 1, missing left out; NaN unless both attributes have an order.
+        Pearson's correlation of the codes, -1 to 1, without missing; NaN unless both attributes are ordinal.
     """
 
     pairs: tuple[Clique, ...]
@@ -176,15 +177,15 @@ class Association:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluation:
-    """How good a synthetic table is: NOT PRIVATE, for it was compared with the real one. Prints as a table.
+    """How good a synthetic table is. NOT PRIVATE: it is compared with the real one. Prints as a table.
 
     Attributes
     ----------
     scores
         Every number with its baselines, in reading order; ``evaluation["tvd_2"]`` gives one by its key.
     errors
-        The distances of every clique, by size: ``errors[1]``, ``errors[2]`` and ``errors[3]``, as far as the table has
-        so many attributes.
+        The distances of every clique, by size: ``errors[1]``, ``errors[2]`` and ``errors[3]``, up to the number
+        of attributes.
     attributes
         How well each attribute came out, in domain order.
     association
@@ -194,11 +195,11 @@ class Evaluation:
     rows, synthetic_rows
         How many rows the real and the synthetic table have.
     seed
-        What fixed everything that was drawn.
+        The seed of everything that was drawn.
     budget
-        What the Independent baseline spent, in words.
+        The budget of the Independent baseline, in words.
     notes
-        What a reader should know.
+        Remarks for the reader.
     """
 
     scores: tuple[Score, ...]
@@ -216,7 +217,7 @@ class Evaluation:
         for score in self.scores:
             if score.key == key:
                 return score
-        raise ParameterError(f"there is no score {key!r}; there are {', '.join(self.keys())}")
+        raise ParameterError(f"there is no score {key!r}; the scores are {', '.join(self.keys())}")
 
     def __contains__(self, key: str) -> bool:
         return key in self.keys()
@@ -229,7 +230,7 @@ class Evaluation:
         return [score.key for score in self.scores]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data, for JSON; what is not a number is None."""
+        """Return everything as plain data, for JSON; NaN and infinite numbers become None."""
         return {
             "warning": NOT_PRIVATE,
             "rows": self.rows,
@@ -265,20 +266,20 @@ class Evaluation:
             "",
             *aligned([head, *rows]),
             "",
-            f"floor: a bootstrap of the real table, as long. Independent: no dependence, {self.budget}.",
+            f"floor: a bootstrap of the real table with as many rows. Independent: no dependence, {self.budget}.",
         ]
-        return "\n".join([*lines, *self._remarks(), *self._worst_lines(), *self.notes])
+        return "\n".join([*lines, *self._remarks(), *self._largest_errors(), *self.notes])
 
     __repr__ = __str__
 
     def _remarks(self) -> list[str]:
-        """Return what is to be said of scores, once for all of which the same is said."""
+        """Return the remarks on scores; scores with the same remark share a line."""
         titles: dict[str, list[str]] = {}
         for score in self.scores:
             titles.setdefault(score.remark(), []).append(score.title)
-        return [f"{'; '.join(of)}: {said}" for said, of in titles.items() if said]
+        return [f"{'; '.join(of)}: {remark}" for remark, of in titles.items() if remark]
 
-    def _worst_lines(self) -> list[str]:
+    def _largest_errors(self) -> list[str]:
         size = min(2, len(self.domain))
         errors = self.errors[size]
         rows: list[tuple[str, ...]] = [

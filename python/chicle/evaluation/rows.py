@@ -1,10 +1,10 @@
-"""Whole rows: how many differ, and how many are those of real people.
+"""Whole rows: how many are distinct, and how many equal a real row.
 
-These are sanity checks, not guarantees: that a row of the synthetic table is also one of the real table is no leak
-where it is what independence or any public model would give, and that none is proves nothing. The only guarantee is
-that of the ledger. What to look at is the share beyond what the Independent baseline has by chance.
+These are sanity checks, not guarantees. A synthetic row that equals a real one is no leak if independence or any
+public model would give it too, and a table without such rows proves nothing. The only guarantee is that of the ledger.
+Look at the share beyond what the Independent baseline has by chance.
 
-Rows are told apart by 64-bit hashes: two different rows of a million are taken for one with probability 1e-8 or so.
+Rows are compared by 64-bit hashes: among a million rows, two different ones collide with probability 1e-8 or so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CHECK = "a sanity check, never a privacy guarantee"
 
 
 def row_scores(contest: Contest) -> list[Score]:
-    """Return how many rows differ, how many equal a real one, and how many unique real rows were met."""
+    """Return the shares of distinct rows, of rows that equal a real one, and of unique real rows that occur."""
     real, times = np.unique(row_hashes(contest.real), return_counts=True)
     unique = real[times == 1]
     hashes = [row_hashes(other) for other in contest.others]
@@ -50,12 +50,12 @@ def row_scores(contest: Contest) -> list[Score]:
             unit="share",
             note=_CHECK,
         ),
-        contest.score("unique_matches", "unique real rows met", met, better="none", unit="share", note=_CHECK),
+        contest.score("unique_matches", "unique real rows reproduced", met, better="none", unit="share", note=_CHECK),
     ]
 
 
 def row_hashes(records: Records) -> Hashes:
-    """Return a number for every row that is the same for equal rows, and hardly ever for others.
+    """Return a hash of every row: the same for equal rows, and almost never for others.
 
     Examples
     --------

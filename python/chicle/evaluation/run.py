@@ -1,4 +1,4 @@
-"""Compare a synthetic table with the real one: every measure, with its baselines beside it."""
+"""Compare a synthetic table with the real one: every measure, with its baselines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from chicle.evaluation.tables import read_both, schema_of
 from chicle.evaluation.violations import violation_scores
 from chicle.evaluation.workload import counted, workload_scores
 from chicle.privacy.budget import Budget
-from chicle.privacy.stated import StatedLedger
 from chicle.releases.release import Release
 from chicle.schema import Schema
 from chicle.workload import Workload
@@ -60,11 +59,11 @@ def evaluate(
         The two tables, each as a mechanism would take it: `Records`, a pandas, polars or pyarrow table, the path of a
         file, a pattern of several, or batches. Their codes, mostly one byte for each value, are kept in memory.
     schema
-        What their columns are, or the file that says so; by default that of the release, or of the records.
+        The schema of both, or its file; by default that of the release, or of the records.
     release
-        What the table was made from: its budget is what the Independent baseline gets.
+        The release that the table was drawn from. The Independent baseline gets its budget.
     epsilon, delta
-        The budget of the Independent baseline, where there is no release. Without either it gets the exact 1-ways.
+        The budget of the Independent baseline, where there is no release. Without a budget it gets the exact 1-ways.
     seed
         Fixes everything that is drawn: cliques, queries, the baselines and their noise.
     workload
@@ -136,7 +135,7 @@ def evaluate(
         rows=len(contest.real),
         synthetic_rows=len(contest.synthetic),
         seed=seed,
-        budget="from the exact 1-way marginals, for no budget was given" if budget is None else f"at {budget!r}",
+        budget="from the exact 1-way marginals, because no budget was given" if budget is None else f"at {budget!r}",
     )
 
 
@@ -150,7 +149,7 @@ def check_measures(
     triples: int | None = None,
     queries: int = 1,
 ) -> None:
-    """Refuse what `evaluate` could not measure on a table of this schema, before any work."""
+    """Check, before any work, that `evaluate` can measure all this on a table of this schema."""
     for name, most in (("pairs", pairs), ("triples", triples), ("queries", queries)):
         if most is not None:
             integer(name, most, 1)
@@ -165,8 +164,7 @@ def check_measures(
 def _budget(release: Release | None, epsilon: float | None, delta: float | None) -> Budget | None:
     if epsilon is not None or delta is not None:
         return Budget(epsilon=epsilon, delta=delta)
-    # A release from elsewhere states its privacy in words.
-    return None if release is None or isinstance(release.ledger, StatedLedger) else release.ledger.budget
+    return None if release is None else release.ledger.budget
 
 
 def _clique_errors(cliques: list[Clique], found: Distances, of: int) -> CliqueErrors:

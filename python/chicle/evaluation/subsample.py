@@ -1,13 +1,12 @@
 """How many rows of the real table would give the same workload error: [A] Appendix C.
 
-Draw K rows of the real table with replacement. A cell that holds the share p of the rows then deviates, by [A] Theorem
-7, by
+Draw K rows of the real table with replacement. A cell with the share p of the rows then deviates by ([A] Theorem 7)
 
-    E|p - k/K| = (2/K) s C(K, s) p^s (1 - p)^(K - s + 1),  s = ceil(K p),
+    E|p - k/K| = (2/K) s C(K, s) p^s (1 - p)^(K - s + 1),  s = ceil(K p).
 
-in closed form. The sum over cells and cliques falls as K grows, so the K of a given error is found by bisection, and
-K / N is the fraction: 0.2 says that the table is as wrong as a fifth of the data would be. Cells of equal count deviate
-equally, so a sum costs O(number of different counts).
+The sum over cells and cliques falls as K grows, so bisection finds the K of a given error. K / N is the fraction: 0.2
+says that the table is as wrong as a random fifth of the data. Cells of equal count deviate equally, so a sum costs
+O(number of different counts).
 """
 
 from __future__ import annotations
@@ -71,13 +70,13 @@ class Subsampling:
             self._cells[count] = self._cells.get(count, 0.0) + weight * cells
 
     def error(self, draws: int) -> float:
-        """Return the expected workload error of so many draws with replacement."""
+        """Return the expected workload error of `draws` rows drawn with replacement."""
         shares = np.array(list(self._cells), dtype=np.float64) / self.rows
         weights = np.array(list(self._cells.values()))
         return float(weights @ mean_deviation(shares, draws)) / len(self.weights)
 
     def fraction(self, error: float) -> float:
-        """Return the least K / N whose expected error is at most this one; infinite where no K will do."""
+        """Return the least K / N whose expected error is at most `error`; infinite if there is none."""
         if error <= 0:
             return float("inf")
         low, high = 0, 1
@@ -92,7 +91,7 @@ class Subsampling:
 
 
 def _log_factorial(values: Floats) -> Floats:
-    """Return log(n!), by Stirling's series where it is good to the last digits."""
+    """Return log(n!), by Stirling's series where it is accurate to the last digits."""
     table = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, _SMALL)))])
     n = np.maximum(values, 1.0)
     series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) - 1 / (1680 * n**7)

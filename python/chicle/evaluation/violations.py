@@ -1,7 +1,7 @@
-"""Rows that can not be: the share that violates a declared constraint of the schema.
+"""Impossible rows: the share of rows that violate a constraint of the schema.
 
-A release of chicle never has any. A table from elsewhere may, and so may the real one where a constraint says
-``violations: keep``. Independent here is drawn without regard to constraints: it shows what they are worth.
+A release of chicle never has any. A table made by other software may, and the real table may where a constraint says
+``violations: keep``. The Independent baseline ignores constraints: it shows what they are worth.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ __all__ = ["violation_scores"]
 
 
 def violation_scores(contest: Contest) -> list[Score]:
-    """Return the share of rows that violate any constraint of the schema, if it has some, and which one most."""
+    """Return the share of rows that violate a constraint, and the one violated most; none without constraints."""
     constraints = contest.schema.constraints
     if not constraints:
         return []
     values = [float(_violated(other, constraints).mean()) for other in contest.others]
     shares = {str(one): float(_violated(contest.synthetic, (one,)).mean()) for one in constraints}
-    worst = max(shares, key=lambda name: shares[name])
+    most = max(shares, key=lambda one: shares[one])
     return [
         contest.score(
             "violations",
             "rows that violate a constraint",
             values,
             unit="share",
-            note=f"most of them {worst}" if values[0] else "",
+            note=f"most often {most}" if values[0] else "",
             also={"real table": float(_violated(contest.real, constraints).mean())},
         )
     ]

@@ -1,56 +1,303 @@
-"""Filter and combine values of low count ([P] section 5.3), and undo it after generation.
+"""Merges: which values of an attribute are one, and how they are told apart again ([P] section 5.3).
 
-From released 1-ways alone: a value whose noisy count is below theta * sigma cannot be told from an empty one, and would
-only add noise to every marginal it is in. Such values become one *rare* value if their noisy counts add up to more than
-theta * sigma; else they vanish. Everything here is computed from measurements, so the maps are public constants: each
-record is encoded by itself, a person's k records stay at most k, and no sensitivity changes.
+A value whose noisy count is below theta * sigma cannot be told from an empty one, and would only add noise to every
+marginal it is in. Such values become one *rare* value if their noisy counts add up to more than theta * sigma; else
+they vanish. A merge is made from measurements alone, so its maps are public constants: each record is recoded by
+itself, a person's k records stay at most k, and no sensitivity changes. A merge is made once and kept with the release.
 
 What the paper leaves open, and what is done here:
 
 - A private record may hold a value that vanished. It must count somewhere; it goes to the attribute's most frequent
-  value, which by the released counts concerns about theta * sigma records at most. Nothing is decoded to a vanished
-  value.
+  value, which by the released counts concerns about theta * sigma records at most. Nothing is split back into a
+  vanished value.
 - Where nothing is left of an attribute, its most frequent value stays.
 - The rare value's noisy count is a sum of m cells and has a standard deviation of sqrt(m) sigma, while a `Measurement`
   has one sigma. It is set to the root mean square over the new cells, so that cells * sigma^2 is still the variance of
-  the table's total, by which measurements are weighed against each other. The cells that were kept are then trusted
-  too little rather than the rare one too much.
-- Neighbours of an *ordinal* attribute belong together: from the lowest value on they are merged until their sum stands
-  out, theta * sigma * sqrt(m) for m of them; none vanishes, and a group stays an interval.
-- The noisy counts of vanished values are dropped, as published, so the totals of the new 1-ways may lose about
-  theta * sigma each. Estimate the number of records from the original 1-ways.
+  the table's total, by which measurements are weighed against each other.
+- Neighbours of an *ordinal* attribute belong to each other: from the lowest value on they are merged until their sum
+  stands out, theta * sigma * sqrt(m) for m of them; none vanishes, and a group stays an interval.
+- The noisy counts of vanished values are dropped, as published, so the totals of merged 1-ways may lose about
+  theta * sigma each. Estimate the number of records from the 1-ways as they were measured.
 
-Cost: O(values), and for encoding and decoding one look-up for each record and attribute that changes.
+Cost: O(values), and one look-up for each record and attribute that changes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from chicle._checks import number
-from chicle.counting.records import Codes, Records, Rows, code_dtype
-from chicle.denoising.consistency import onto_simplex
+from chicle.codes import Codes, code_dtype
+from chicle.counting.countable import Expect
+from chicle.counting.records import Records
 from chicle.domain import Domain
 from chicle.errors import DomainError
-from chicle.measurements.measurement import Measurement, best_one_ways
+from chicle.measurements.measurement import Measurement, best_one_ways, onto_simplex
+from chicle.query import Asked, Maps, Query, as_query
 
-__all__ = ["Compression", "compress", "grouped", "over_compressed", "over_original"]
+__all__ = ["Change", "Merge", "merge_groups", "merge_rare", "sum_along"]
+
+Floats = npt.NDArray[np.float64]
 
 
-def compress(
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What becomes of one attribute's values.
+
+    Attributes
+    ----------
+    codes
+        For each old value its new one.
+    shares
+        For each old value, which part of its new one is split back into it.
+    vanish
+        Whether values without a share vanished: then their noisy counts count nowhere.
+    """
+
+    codes: Codes
+    shares: Floats
+    vanish: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many values are left."""
+        return int(self.codes.max()) + 1
+
+
+class Merge:
+    """Maps from the values of each attribute to fewer, and back.
+
+    Parameters
+    ----------
+    original
+        The attributes as they were.
+    changes
+        What becomes of the attributes that change.
+
+    Examples
+    --------
+    >>> ages = Measurement(("age",), np.array([900, 7, 450, -3, 25, 20]), sigma=10.0)
+    >>> merge = merge_rare([ages], {"age": 6})
+    >>> merge
+    Merge of Domain(age: 6) to Domain(age: 3)
+    >>> merge.over(ages).values.tolist()
+    [900, 450, 49]
+    >>> Records({"age": [0, 1, 2, 3]}, {"age": 6}).view(merge.maps, merge.domain)["age"].tolist()
+    [0, 2, 1, 2]
+    """
+
+    def __init__(self, original: Domain, changes: Mapping[str, Change] | None = None) -> None:
+        self._original = original
+        self._changes = dict(changes or {})
+        # Buckets before and after a map, by the identity of the array: tables share them.
+        self._seen: dict[tuple[str, str, int], tuple[Any, Any]] = {}
+        for name, change in self._changes.items():
+            if change.codes.shape != (original[name],):
+                raise DomainError(f"the merge of {name!r} needs a new code for each of its {original[name]} values")
+        self._domain = Domain(
+            {name: self._changes[name].size if name in self._changes else size for name, size in original.items()}
+        )
+
+    @property
+    def original(self) -> Domain:
+        """The attributes as they were."""
+        return self._original
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes with fewer values, in their old order; a rare value comes last."""
+        return self._domain
+
+    @property
+    def changes(self) -> Mapping[str, Change]:
+        """What becomes of the attributes that change."""
+        return self._changes
+
+    @property
+    def maps(self) -> Maps:
+        """The view of records in which the values are one, for `Countable.view`."""
+        return {name: (name, self._changes[name].codes if name in self._changes else None) for name in self._original}
+
+    def codes(self, name: str) -> npt.NDArray[np.int64]:
+        """Return the new code of each old code of an attribute."""
+        self._original.check((name,))
+        if name not in self._changes:
+            return np.arange(self._original[name])
+        return self._changes[name].codes.astype(np.int64)
+
+    def sizes(self, name: str) -> npt.NDArray[np.int64]:
+        """Return how many old values each new one of an attribute stands for."""
+        return np.bincount(self.codes(name), minlength=self._domain[name])
+
+    def over(self, measurement: Measurement) -> Measurement:
+        """Return a measurement over the original attributes as one over the merged ones.
+
+        Values that are one are summed; buckets become buckets of the merged values.
+        """
+        if not self._changes:
+            return measurement
+        values, sigma = measurement.values, measurement.sigma
+        buckets: dict[str, Any] = {}
+        for axis, name in enumerate(self._original.check(measurement.clique)):
+            seen = measurement.buckets.get(name)
+            change = self._changes.get(name)
+            if seen is not None:
+                behind = self._factor(name, seen)
+                if behind is None:
+                    raise DomainError(
+                        f"the measurement of {measurement.clique!r} tells values of {name!r} apart that are one"
+                    )
+                if not np.array_equal(behind, np.arange(self._domain[name])):
+                    buckets[name] = behind
+            elif change is not None:
+                before = values.shape[axis]
+                values = _summed(values, change, axis)
+                sigma = sigma if change.vanish else sigma * math.sqrt(before / change.size)
+        return Measurement(measurement.clique, values, sigma, measurement.protected, buckets)
+
+    def behind(self, asked: Asked) -> Query:
+        """Return a query of the merged attributes as one of the original ones: in buckets where values are one."""
+        query = as_query(asked)
+        for name in query.where:
+            if name in self._changes:
+                raise DomainError(
+                    f"the merge maps the codes of {name!r}; a group must be a code of the rows themselves"
+                )
+        buckets = {}
+        for name in query.clique:
+            given = query.buckets.get(name)
+            if name not in self._changes:
+                if given is not None:
+                    buckets[name] = given
+            else:
+                buckets[name] = self._behind(name, given)
+        return Query(query.clique, buckets, query.where, query.functional)
+
+    def expect(self, expect: Expect) -> Expect:
+        """Return what is expected of queries of the original attributes, given the same of the merged ones.
+
+        The values of a merged one are told apart by their shares. Queries have no functional.
+        """
+
+        def expected(queries: Sequence[Asked]) -> list[Floats]:
+            # A group is one code of the original attributes: its table is cut out at the end.
+            asked = [as_query(one) for one in queries]
+            whole = [Query((*query.where, *query.clique), query.buckets) for query in asked]
+            tables = zip(asked, whole, expect([self._inner(query) for query in whole]), strict=True)
+            return [self._split_table(table, full)[tuple(query.where.values())] for query, full, table in tables]
+
+        return expected
+
+    def split(self, records: Records, seed: int | None = None) -> Records:
+        """Return synthetic records over the original domain; merged values are split by their shares.
+
+        Parameters
+        ----------
+        records
+            Records over the merged domain.
+        seed
+            Fixes which of the records with a merged value gets which of its values.
+        """
+        if records.domain != self._domain:
+            raise DomainError("only records over the merged domain can be split")
+        rng = np.random.default_rng(seed)
+        columns = {
+            name: _split(records[name], self._changes[name], size, rng) if name in self._changes else records[name]
+            for name, size in self._original.items()
+        }
+        return Records(columns, self._original, max_records_per_person=records.max_records_per_person)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the merge as arrays, for a file."""
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for name, change in self._changes.items():
+            place = self._original.position(name)
+            arrays[f"merge-{place}-codes"] = change.codes.astype(np.uint32)
+            arrays[f"merge-{place}-shares"] = change.shares
+            arrays[f"merge-{place}-vanish"] = np.array(change.vanish, dtype=np.uint8)
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, original: Domain, arrays: Mapping[str, npt.NDArray[Any]]) -> Merge:
+        """Return the merge that `to_arrays` wrote; arrays that are no merge of the domain are an error."""
+        changes = {}
+        for place, (name, size) in enumerate(original.items()):
+            if f"merge-{place}-codes" not in arrays:
+                continue
+            codes, shares, vanish = (arrays[f"merge-{place}-{part}"] for part in ("codes", "shares", "vanish"))
+            new = int(codes.max(initial=0)) + 1
+            fits = codes.shape == shares.shape == (size,) and new <= size and np.isfinite(shares).all()
+            if not fits or (shares < 0).any() or (np.abs(np.bincount(codes, shares, minlength=new) - 1) > 1e-6).any():
+                raise DomainError(f"the merge of {name!r} does not fit its values")
+            changes[name] = Change(codes.astype(code_dtype(new)), shares.astype(np.float64), bool(vanish))
+        return cls(original, changes)
+
+    def _behind(self, name: str, given: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.uint32]:
+        """Return the bucket of each original value, given that of each merged one."""
+        codes = self._changes[name].codes
+        if given is None:
+            return np.asarray(self._kept("codes", name, codes, lambda array: array.astype(np.uint32)))
+        return np.asarray(self._kept("behind", name, given, lambda array: np.asarray(array, np.uint32)[codes]))
+
+    def _factor(self, name: str, seen: npt.NDArray[Any]) -> npt.NDArray[np.uint32] | None:
+        """Return the bucket of each merged value; None where a bucket cuts one in two."""
+
+        def factor(array: npt.NDArray[Any]) -> npt.NDArray[np.uint32] | None:
+            codes = self.codes(name)
+            behind = np.zeros(self._domain[name], dtype=np.uint32)
+            behind[codes] = array
+            return behind if array.shape == codes.shape and (behind[codes] == array).all() else None
+
+        found: npt.NDArray[np.uint32] | None = self._kept("factor", name, seen, factor)
+        return found
+
+    def _kept(self, what: str, name: str, array: Any, make: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - arrays
+        """Return what is made of an array, once for each array."""
+        key = what, name, id(array)
+        if key not in self._seen:
+            self._seen[key] = array, make(array)  # the array is held, so that its identity stays its own
+        return self._seen[key][1]
+
+    def _inner(self, query: Query) -> Asked:
+        """Return what to ask of the merged attributes: buckets where they are buckets of those, else single values."""
+        seen = {name: self._factor(name, np.asarray(codes)) for name, codes in query.buckets.items()}
+        buckets = {name: behind for name, behind in seen.items() if behind is not None}
+        return Query(query.clique, buckets) if buckets else query.clique
+
+    def _split_table(self, table: Floats, query: Query) -> Floats:
+        """Return the answer to a query of the original attributes, given that to `_inner` of it."""
+        for axis, name in enumerate(query.clique):
+            seen = query.buckets.get(name)
+            if name not in self._changes or (seen is not None and self._factor(name, np.asarray(seen)) is not None):
+                continue
+            change = self._changes[name]
+            shape = [-1 if i == axis else 1 for i in range(table.ndim)]
+            table = np.take(table, change.codes, axis=axis) * change.shares.reshape(shape)
+            if seen is not None:
+                table = sum_along(table, np.asarray(seen), axis)
+        return table
+
+    def __reduce__(self) -> tuple[type[Merge], tuple[object, ...]]:
+        return Merge, (self._original, self._changes)
+
+    def __repr__(self) -> str:
+        return f"Merge of {self._original!r} to {self._domain!r}"
+
+
+def merge_rare(
     one_ways: Sequence[Measurement],
     domain: Mapping[str, int],
     *,
     theta: float = 3.0,
     ordinal: Collection[str] = (),
     vanish: bool = True,
-) -> Compression:
+) -> Merge:
     """Merge the values of low count of every attribute, by released 1-ways.
 
     Parameters
@@ -64,19 +311,7 @@ def compress(
     ordinal
         Attributes whose values have an order: neighbours are merged.
     vanish
-        Whether values that do not stand out even together vanish; else two and more of them become a rare value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ages = Measurement(("age",), np.array([900, 7, 450, -3, 25, 20]), sigma=10.0)
-    >>> compression = compress([ages], {"age": 6})
-    >>> compression
-    Compression of Domain(age: 6) to Domain(age: 3)
-    >>> compression.one_ways[0].values.tolist()
-    [900, 450, 49]
-    >>> compression.encode(Records({"age": [0, 1, 2, 3]}, {"age": 6}))["age"].tolist()
-    [0, 2, 1, 2]
+        Whether values vanish that do not stand out even as one; else two and more of them become a rare value.
     """
     domain = domain if isinstance(domain, Domain) else Domain(domain)
     theta = number("theta", theta)
@@ -84,12 +319,12 @@ def compress(
         name: _merge_neighbours(one_way, theta) if name in ordinal else _merge_rare(one_way, theta, vanish=vanish)
         for name, one_way in best_one_ways(one_ways, domain).items()
     }
-    return Compression(domain, changes)
+    return Merge(domain, {name: change for name, change in changes.items() if change is not None})
 
 
-def grouped(
+def merge_groups(
     one_ways: Sequence[Measurement], domain: Mapping[str, int], groups: Mapping[str, npt.NDArray[np.int64]]
-) -> Compression:
+) -> Merge:
     """Merge the values of every attribute by given groups; released 1-ways say how they are split again.
 
     Parameters
@@ -103,136 +338,35 @@ def grouped(
 
     Examples
     --------
-    >>> import numpy as np
     >>> ages = Measurement(("age",), np.array([90, 10, 50, -3]), sigma=10.0)
-    >>> grouped([ages], {"age": 4}, {"age": np.array([0, 0, 1, 1])}).one_ways[0].values.tolist()
+    >>> merge_groups([ages], {"age": 4}, {"age": np.array([0, 0, 1, 1])}).over(ages).values.tolist()
     [100, 47]
     """
     domain = domain if isinstance(domain, Domain) else Domain(domain)
-    return Compression(
-        domain, {name: _merged(one_way, groups[name]) for name, one_way in best_one_ways(one_ways, domain).items()}
-    )
+    best = best_one_ways(one_ways, domain)
+    return Merge(domain, {name: _as_one(one_way, groups[name]) for name, one_way in best.items()})
 
 
-@dataclass(frozen=True, eq=False)
-class _Change:
-    """What becomes of one attribute's values."""
-
-    one_way: Measurement
-    """The released counts of the new values."""
-    codes: Codes | None = None
-    """For each old value its new one; ``None`` where nothing changes."""
-    shares: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    """For each old value, which part of its new one is decoded to it."""
-
-
-class Compression:
-    """Maps from the values of each attribute to fewer, and back; made by `compress`."""
-
-    def __init__(self, original: Domain, changes: Mapping[str, _Change]) -> None:
-        self._original = original
-        self._changes = dict(changes)
-        self._domain = Domain({name: change.one_way.values.size for name, change in changes.items()})
-
-    @property
-    def original(self) -> Domain:
-        """The attributes as they were."""
-        return self._original
-
-    @property
-    def domain(self) -> Domain:
-        """The attributes with fewer values, in their old order; a rare value comes last."""
-        return self._domain
-
-    @property
-    def one_ways(self) -> list[Measurement]:
-        """The released 1-ways of the new domain; the module's header tells what their sigma is."""
-        return [change.one_way for change in self._changes.values()]
-
-    def codes(self, name: str) -> npt.NDArray[np.int64]:
-        """Return the new code of each old code of an attribute."""
-        self._original.check((name,))
-        codes = self._changes[name].codes
-        return np.arange(self._original[name]) if codes is None else codes.astype(np.int64)
-
-    def encode(self, records: Rows) -> Rows:
-        """Return records over the new domain; they are as private as those given, with the same k."""
-        if records.domain != self._original:
-            raise DomainError("only records over the domain that was compressed can be encoded")
-        columns = {name: (name, change.codes) for name, change in self._changes.items()}
-        return cast("Rows", records.recode(columns, self._domain))
-
-    def decode(self, records: Records, seed: int | None = None) -> Records:
-        """Return synthetic records over the original domain; rare values are split by the noisy 1-way counts.
-
-        Parameters
-        ----------
-        records
-            Records over the new domain.
-        seed
-            Fixes which of the records with a rare value gets which of the values merged into it.
-        """
-        if records.domain != self._domain:
-            raise DomainError("only records over the compressed domain can be decoded")
-        rng = np.random.default_rng(seed)
-        columns = {
-            name: records[name] if change.codes is None else _decode(records[name], change, self._original[name], rng)
-            for name, change in self._changes.items()
-        }
-        return Records(columns, self._original, max_records_per_person=records.max_records_per_person)
-
-    def __repr__(self) -> str:
-        return f"Compression of {self._original!r} to {self._domain!r}"
-
-
-def over_original(table: Measurement, compression: Compression) -> Measurement:
-    """Return a table over the compressed domain as one over the original, in buckets where values were merged."""
-    seen: dict[str, npt.ArrayLike] = {}
-    for name in table.clique:
-        codes = compression.codes(name)
-        buckets = table.coarsening.get(name)
-        if buckets is not None or compression.domain[name] != compression.original[name]:
-            seen[name] = codes if buckets is None else np.asarray(buckets)[codes]
-    return replace(table, coarsening=seen)
-
-
-def over_compressed(table: Measurement, compression: Compression) -> Measurement:
-    """Return a table over the original domain as one over the compressed: what `over_original` was given."""
-    seen: dict[str, npt.ArrayLike] = {}
-    for name in compression.original.check(table.clique):
-        codes, size = compression.codes(name), compression.domain[name]
-        buckets = table.coarsening.get(name)
-        old = np.arange(codes.size) if buckets is None else np.asarray(buckets)
-        new = np.zeros(size, dtype=np.uint32)
-        new[codes] = old
-        if old.shape != codes.shape or (new[codes] != old).any():
-            raise DomainError(f"the measurement of {table.clique!r} tells values of {name!r} apart that are one")
-        if not np.array_equal(new, np.arange(size)):
-            seen[name] = new
-    return replace(table, coarsening=seen)
-
-
-def _merge_rare(one_way: Measurement, theta: float, *, vanish: bool) -> _Change:
+def _merge_rare(one_way: Measurement, theta: float, *, vanish: bool) -> Change | None:
     values, threshold = one_way.values, theta * one_way.sigma
     low = values < threshold
     if not low.any() or (not vanish and low.sum() == 1):
-        return _Change(one_way)
+        return None
     kept, merged = np.flatnonzero(~low), np.flatnonzero(low)
-    rare = values[merged].sum()
-    if vanish and rare <= threshold:
+    if vanish and values[merged].sum() <= threshold:
         if not kept.size:
             kept = np.array([values.argmax()])
         codes = np.full(values.size, np.searchsorted(kept, kept[values[kept].argmax()]))
         codes[kept] = np.arange(kept.size)
         shares = np.zeros(values.size)
         shares[kept] = 1.0
-        return _Change(replace(one_way, values=values[kept]), codes.astype(code_dtype(kept.size)), shares)
+        return Change(codes.astype(code_dtype(kept.size)), shares, vanish=True)
     codes = np.full(values.size, kept.size)
     codes[kept] = np.arange(kept.size)
-    return _merged(one_way, codes)
+    return _as_one(one_way, codes)
 
 
-def _merge_neighbours(one_way: Measurement, theta: float) -> _Change:
+def _merge_neighbours(one_way: Measurement, theta: float) -> Change | None:
     values, sigma = one_way.values, one_way.sigma
     codes = np.empty(values.size, dtype=np.int64)
     group, total, length = 0, 0.0, 0
@@ -243,11 +377,11 @@ def _merge_neighbours(one_way: Measurement, theta: float) -> _Change:
             group, total, length = group + 1, 0.0, 0
     # What is left over at the end joins the last group.
     codes = np.minimum(codes, max(group - 1, 0))
-    return _Change(one_way) if codes[-1] == values.size - 1 else _merged(one_way, codes)
+    return None if codes[-1] == values.size - 1 else _as_one(one_way, codes)
 
 
-def _merged(one_way: Measurement, codes: npt.NDArray[np.int64]) -> _Change:
-    """Return the change that gives each old value the new one in `codes`."""
+def _as_one(one_way: Measurement, codes: npt.NDArray[np.int64]) -> Change:
+    """Return the change that gives each old value the new one in `codes`; the noisy counts say how it is split."""
     values, cells = one_way.values, int(codes.max()) + 1
     sums = np.bincount(codes, weights=values, minlength=cells)
     shares = np.ones(values.size)
@@ -255,23 +389,34 @@ def _merged(one_way: Measurement, codes: npt.NDArray[np.int64]) -> _Change:
     for total, group in zip(sums[several], _places(codes, several), strict=True):
         weights = onto_simplex(values[group], max(float(total), 1.0))
         shares[group] = weights / weights.sum()
-    sigma = one_way.sigma * math.sqrt(values.size / cells)
-    counts: npt.NDArray[Any] = sums.astype(values.dtype)
-    new = replace(one_way, values=counts, sigma=sigma)
-    return _Change(new, codes.astype(code_dtype(cells)), shares)
+    return Change(codes.astype(code_dtype(cells)), shares)
 
 
-def _decode(codes: Codes, change: _Change, cardinality: int, rng: np.random.Generator) -> Codes:
-    assert change.codes is not None  # noqa: S101 - the caller's case
-    members = np.bincount(change.codes[change.shares > 0])
+def _summed(values: npt.NDArray[Any], change: Change, axis: int) -> npt.NDArray[Any]:
+    """Return a table with the cells of values that are one summed along an axis."""
+    if change.vanish:
+        kept = np.flatnonzero(change.shares > 0)
+        return np.take(values, kept, axis=axis)
+    return sum_along(values, change.codes, axis)
+
+
+def sum_along(values: npt.NDArray[Any], codes: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+    """Return a table whose cells along an axis are the sums of those with each new code."""
+    moved = np.moveaxis(values, axis, 0)
+    summed = np.zeros((int(codes.max()) + 1, *moved.shape[1:]), dtype=values.dtype)
+    np.add.at(summed, codes, moved)
+    return np.ascontiguousarray(np.moveaxis(summed, 0, axis))
+
+
+def _split(codes: Codes, change: Change, cardinality: int, rng: np.random.Generator) -> Codes:
+    held = np.flatnonzero(change.shares > 0)
+    members = np.bincount(change.codes[held])
     back = np.zeros(members.size, dtype=code_dtype(cardinality))
-    back[change.codes[change.shares > 0]] = np.flatnonzero(change.shares > 0)
+    back[change.codes[held]] = held
     old = back[codes]
     several = np.flatnonzero(members > 1)
-    held = np.flatnonzero(change.shares > 0)
-    for rows, group in zip(
-        _places(codes, several), (held[at] for at in _places(change.codes[held], several)), strict=True
-    ):
+    groups = (held[at] for at in _places(change.codes[held], several))
+    for rows, group in zip(_places(codes, several), groups, strict=True):
         old[rows] = rng.permutation(np.repeat(group, _apportion(change.shares[group], rows.size, rng)))
     return old
 
@@ -283,7 +428,7 @@ def _places(codes: npt.NDArray[Any], wanted: npt.NDArray[np.int64]) -> list[npt.
     return [order[ends[code - 1] if code else 0 : ends[code]] for code in wanted]
 
 
-def _apportion(expected: npt.NDArray[np.float64], total: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def _apportion(expected: Floats, total: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Scale to integers that add up to `total`, each right on average (systematic sampling)."""
     if total == 0:
         return np.zeros(expected.size, dtype=np.int64)

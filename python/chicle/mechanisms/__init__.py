@@ -1,8 +1,7 @@
-"""One file for each mechanism: how selection, measuring and generation are put together, and nothing else."""
+"""One file for each mechanism: a rule for choosing what to measure, and a model; nothing else."""
 
-from chicle.mechanisms import elsewhere
 from chicle.mechanisms.aim import AIM
-from chicle.mechanisms.base import Mechanism
+from chicle.mechanisms.base import BY_NAME, Mechanism, register
 from chicle.mechanisms.gaussian import Gaussian
 from chicle.mechanisms.independent import Independent
 from chicle.mechanisms.mst import MST
@@ -13,18 +12,15 @@ from chicle.mechanisms.privsyn import PrivSyn
 
 __all__ = [
     "AIM",
+    "BY_NAME",
     "MST",
     "MWEM",
     "Gaussian",
     "Independent",
+    "Mechanism",
     "Prism",
     "PrismOptions",
     "PrivBayes",
     "PrivSyn",
-    "elsewhere",
+    "register",
 ]
-
-BY_NAME: dict[str, type[Mechanism]] = {
-    name.lower(): made for name in __all__ if isinstance(made := globals()[name], type) and issubclass(made, Mechanism)
-}
-"""Every mechanism, by the name that the command line has for it."""

@@ -1,42 +1,40 @@
 """AIM ([A]): an adaptive and iterative mechanism that knows which marginals will be asked for.
 
-One interface, two ways to know what is still wrong. ``generator="records"``, the default, compares with the synthetic
-table itself, takes many cliques a round and needs no junction tree (`mechanisms.aim_records`). ``generator="pgm"`` is
+One interface, two ways to know what is still wrong. By default it compares with the synthetic table itself, takes many
+cliques a round and needs no junction tree (`mechanisms.aim_records`): chicle's own variant. ``AIM(published=True)`` is
 AIM as published, one clique a round, on a graphical model (`mechanisms.aim_model`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from chicle._checks import integer, number
-from chicle.counting.records import Countable, Records
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
-from chicle.measurements.measurement import Measurement, estimate_total, measure, total_sigma
-from chicle.mechanisms.aim_bounds import distances_of_choices, distances_of_scores
+from chicle.measurements.desk import Desk, Zeros
+from chicle.measurements.measurement import Measurement, estimate_total, total_sigma
 from chicle.mechanisms.aim_candidates import penalty
-from chicle.mechanisms.aim_model import ModelRounds, Round
-from chicle.mechanisms.aim_records import RecordRounds
-from chicle.mechanisms.base import Mechanism
-from chicle.mechanisms.denoised import denoised_records
-from chicle.mechanisms.ground import TOO_NOISY, Parts, lay_ground
-from chicle.mechanisms.model_records import ModelRecords
-from chicle.mechanisms.prism_options import PrismOptions
-from chicle.models.pgm import Zeros, jt_size
-from chicle.plans import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
-from chicle.privacy.budget import Budget, calibrate
-from chicle.privacy.ledger import Ledger
+from chicle.mechanisms.aim_model import AnnealedRounds, ModelRun, unmeasured_by_choices
+from chicle.mechanisms.aim_records import RecordRun
+from chicle.mechanisms.base import Mechanism, register
+from chicle.mechanisms.basis import TOO_NOISY, Split, begin
+from chicle.mechanisms.prism_options import PrismOptions, check_options
+from chicle.mechanisms.rounds import rounds
+from chicle.mechanisms.stages import Stage, Stages, Table, choosing
+from chicle.models.base import Model
+from chicle.models.independent import IndependentModel
+from chicle.models.pgm import GraphicalModel, jt_size
+from chicle.plans import Cost, rough_cost
+from chicle.privacy.budget import calibrate
+from chicle.query import one_ways
 from chicle.releases.bounds import Distance
-from chicle.releases.release import Generator, Note, Release, generator_of, singles_of
-from chicle.schema import Schema
+from chicle.releases.release import Release
 from chicle.workload import Workload
 
 __all__ = ["AIM"]
-
-AimGenerator: TypeAlias = Literal["records", "pgm"]
 
 _PLANNED = 16  # rounds for each attribute that the first budget is planned for ([A] Algorithm 4)
 _CERTAIN = 3  # standard deviations: with fewer, even the number of records is noise
@@ -45,33 +43,37 @@ _ASKED_FOR = "the workload asks for 1-ways alone: attributes are independent"
 _NOTHING_ELSE = "no table of the workload stands out from noise: attributes are independent"
 
 
+@register
 @dataclass(kw_only=True, eq=False, repr=False)
 class AIM(Mechanism):
-    """Measure what a workload needs and the current model gets wrong, round by round.
+    """Measure what a workload needs and the current table gets wrong; chicle's own variant of AIM, over records.
+
+    By default this is not the AIM of McKenna et al. but a variant that compares with the synthetic table itself, takes
+    many cliques a round and needs no junction tree. ``AIM(published=True)`` is the published mechanism: one clique a
+    round by the exponential mechanism, on a graphical model.
 
     Parameters
     ----------
     epsilon, delta, rho, mu, accounting, discovery, threads, progress
-        As for every mechanism. With ``"pgm"`` progress is called after each round too, with its number and by how much
-        it has moved the model.
+        As for every mechanism. Progress is called after each round too, with its number and by how much it has moved
+        the model.
     workload
         The marginals that matter: a `chicle.Workload`, cliques, or a mapping from cliques to weights, over the
-        attributes that mechanisms see (``schema.model.domain``). All triples of attributes by default.
-    generator
-        ``"records"``: scores against the synthetic table, several cliques a round, records by descent. ``"pgm"``: as
-        published, the exponential mechanism and a graphical model.
+        attributes that mechanisms see (``release.domain``). All triples of attributes by default.
+    published
+        Whether to run AIM as published.
     rounds
-        Of ``"records"``, how many; by default one or two, as the budget allows. Of ``"pgm"``, how many the budget of
-        the first is planned for, the T of [A]: 16 for each attribute by default, and at least one for each.
+        How many; by default one or two, as the budget allows. As published, how many the budget of the first is planned
+        for, the T of [A]: 16 for each attribute by default, and at least one for each.
     alpha
-        Which part of a round's budget its table gets, with ``"pgm"``; the choice gets the rest.
+        As published: which part of a round's budget its table gets; the choice gets the rest.
     max_size
-        Most bytes of the junction tree, with ``"pgm"``.
+        As published: most bytes of the junction tree.
     iterations
-        Most steps of fitting the model in a round, with ``"pgm"``; the model that records are drawn from takes ten
-        times as many if it has to.
+        As published: most steps of fitting the model in a round; the model that records are drawn from takes ten times
+        as many if it has to.
     options
-        Prism's switches, with ``"records"``.
+        Prism's switches, over records.
 
     Examples
     --------
@@ -85,7 +87,7 @@ class AIM(Mechanism):
     """
 
     workload: Workload | Mapping[Clique, float] | Iterable[Iterable[str]] | None = None
-    generator: AimGenerator = "records"
+    published: bool = False
     rounds: int | None = None
     alpha: float = 0.9
     max_size: int = 80 * 2**20
@@ -97,205 +99,130 @@ class AIM(Mechanism):
         if isinstance(self.workload, Iterator):
             self.workload = list(self.workload)
 
-    def _check(self, schema: Schema) -> None:
-        domain = schema.domain
-        self._told(domain)
+    @property
+    def title(self) -> str:
+        """What a plan calls this mechanism."""
+        return "AIM (as published)" if self.published else "AIM (over records)"
+
+    def cost(self, table: Table) -> Cost:
+        """Return about how long a fit and a sample take, and how much memory."""
+        return rough_cost(table.domain, int(table.n), per_pair=60 if self.published else 18)
+
+    def check(self, domain: Domain) -> None:
+        """Raise for parameters that cannot be used on these attributes."""
+        if not isinstance(self.published, bool):
+            raise ParameterError(f"published must be True or False, not {self.published!r}")
+        if not 0 < number("alpha", self.alpha) < 1:
+            raise ParameterError(f"alpha must be between 0 and 1, not {self.alpha!r}")
+        check_options(self.options)
+        integer("max_size", self.max_size, 1)
+        integer("iterations", self.iterations, 1)
+        self._workload(domain)
         self._planned(domain)
-        if self.generator == "pgm" and (size := jt_size([(name,) for name in domain], domain)) > self.max_size:
+        if self.published and (size := jt_size(one_ways(domain), domain)) > self.max_size:
             raise InfeasibleError(
-                f"the 1-ways alone take {size:,} bytes of a model, above max_size, {self.max_size:,}; raise it, take "
-                "generator='records', or declare columns with fewer values or bins"
+                f"the 1-ways alone take {size:,} bytes of a model, above max_size, {self.max_size:,}; raise it, leave "
+                "published out, or declare columns with fewer values or bins"
             )
 
-    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
-        domain, k = schema.domain, schema.max_records_per_person
-        title = f"AIM ({self.generator})"
-        if self.generator == "records":
-            parts = Parts(self._options(), budget.rho, domain, n, k)
-            steps = [
-                Step(
-                    release="records",
-                    of="their number",
-                    values=1,
-                    rho=parts.counting,
-                    sigma=parts.sigma(parts.counting),
-                ),
-                *one_way_steps(domain, parts.one_ways, k, n),
-            ]
-            scored, measured, per_pair = parts.selection, parts.tables, 18.0
+    def stages(self, table: Table) -> Stages:
+        """Split the budget between the first releases, choices and tables."""
+        if self.published:
+            each = self.alpha * table.rho / self._planned(table.domain)
+            cliques = one_ways(table.domain)
+            share = 1 / len(cliques)
+            first = Stages.of(Stage(name="1-way", rho=each * len(cliques), cliques=dict.fromkeys(cliques, share)))
+            rest = table.rho - each * len(cliques)
+            scored, measured = (1 - self.alpha) * rest, self.alpha * rest
         else:
-            each = self.alpha * budget.rho / self._planned(domain)
-            sigma = calibrate(each, l2_sensitivity=k)
-            errors = noise_errors([float(size) for size in domain.values()], [sigma] * len(domain), n)
-            steps = [
-                Step(release="1-way", of=name, values=size, rho=each, sigma=sigma, error=error)
-                for (name, size), error in zip(domain.items(), errors, strict=True)
-            ]
-            rest = budget.rho - each * len(domain)
-            scored, measured, per_pair = (1 - self.alpha) * rest, self.alpha * rest, 60.0
-        if scored + measured > 0:
-            least, most = pair_errors(domain, measured, k, n) or (None, None)
-            steps += [
-                Step(release="selection", of="cliques of the workload's closure", rho=scored),
-                Step(release="marginal", of="the chosen cliques", rho=measured, error=most, least_error=least),
-            ]
-        return Plan(title, budget, steps, n, rough_cost(domain, n, per_pair=per_pair))
+            split = Split.of(table, check_options(self.options))
+            first, scored, measured = split.first_stages(table), split.selection, split.tables
+        selection = Stage(name="selection", rho=scored, of="cliques of the workload's closure")
+        return Stages.of(*first.all, selection, choosing(table, measured))
 
-    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
-        return (self._fit_model if self.generator == "pgm" else self._fit_records)(records, schema, rho, ledger)
+    def run(self, desk: Desk) -> Model:
+        """Spend the budget in rounds."""
+        return self._run_published(desk) if self.published else self._run_records(desk)
 
-    def _fit_records(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
-        spent = ledger.spent
-        options = self._options()
-        ground = lay_ground(self._measure, records, schema, rho, ledger=ledger, options=options, threads=self.threads)
-        told = self._told(schema.domain)
-        run = RecordRounds(ground, self._workload(schema.domain), options, self.rounds, self.threads)
-        found = not ground.too_noisy and run.run(ledger)
-        told["scores"] = run.told()
-        if not found:
-            rest = rho - (ledger.spent - spent)
-            again = self._one_ways_again(records, rest, ledger) if ground.parts.rest > 0 else []
-            why = TOO_NOISY if ground.too_noisy else _NOTHING_ELSE
-            return Release(schema, (*ground.measured, *again), ledger, "AIM", told, self._notes(schema, why))
-        return Release(schema, (*ground.measured, *run.tables), ledger, "AIM", told)
+    def _run_records(self, desk: Desk) -> Model:
+        options = check_options(self.options)
+        basis = begin(desk, options, lambda table: Split.of(table, options))
+        if basis.too_noisy:
+            return basis.measure_one_ways_again(self._why(desk.domain, TOO_NOISY))
+        run = RecordRun(basis, self._workload(desk.domain), options, self.rounds, self.threads)
+        first = self.learn(IndependentModel(), basis.merged)
+        if not run.pairs or not rounds(basis.merged, first, run, run.schedule(), lambda _: basis.denoised(options)):
+            return basis.measure_one_ways_again(self._why(desk.domain, _NOTHING_ELSE))
+        return basis.denoised(options)
 
-    def _fit_model(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
-        domain, spent = schema.domain, ledger.spent
+    def _run_published(self, desk: Desk) -> Model:
+        domain, rho = desk.domain, desk.left
         share = rho / self._planned(domain)
-        sigma = calibrate(self.alpha * share, l2_sensitivity=records.max_records_per_person)
-        singles: list[Clique] = [(name,) for name in domain]
-        one_ways = measure(records, singles, sigma, ledger, purpose="1-way", threads=self.threads)
-        told = self._told(domain)
-        left = rho - (ledger.spent - spent)
-        if not self._worth(domain, one_ways, left, records.max_records_per_person):
-            again = self._one_ways_again(records, left, ledger)
-            return Release(schema, (*one_ways, *again), ledger, "AIM", told, self._notes(schema, _ONLY_1_WAYS))
-        run = _model_rounds(domain, told, schema.zeros, self._workload(domain), self.threads)
-        tables, rounds = run.run(
-            records,
-            one_ways,
-            left,
-            ledger,
-            before=rho - left,
-            first=share,
-            alpha=self.alpha,
-            progress=self.progress,
-        )
-        told["rounds"] = [[one.epsilon, one.part] for one in rounds]
-        return Release(schema, (*one_ways, *tables), ledger, "AIM", told)
+        sigma = calibrate(self.alpha * share, l2_sensitivity=desk.k)
+        measured = desk.measure(one_ways(domain), sigma=sigma, purpose="1-way")
+        if not self._worth(domain, measured, desk.left, desk.k):
+            desk.measure_one_ways(rho=desk.left)
+            if len(domain) > 1:
+                desk.note(self._why(domain, _ONLY_1_WAYS))
+            return self.learn(IndependentModel(), desk)
+        run = self._model_run(domain, self._workload(domain), desk.zeros, rho)
+        schedule = AnnealedRounds(share, self.alpha, domain, desk.k)
+        first = run.fitted(measured, None)
+        rounds(desk, first, run, schedule, lambda before: run.fitted(desk.transcript.measurements, before))
+        return self.learn(GraphicalModel(iterations=10 * self.iterations, zeros=run.zeros), desk)
 
-    def _worth(self, domain: Domain, one_ways: Sequence[Measurement], rho: float, k: int) -> bool:
+    def _model_run(self, domain: Domain, workload: Workload, zeros: Zeros, rho: float) -> ModelRun:
+        # The junction tree must hold the cliques of structural zeros. Where they would take it all, rows are repaired.
+        fitting = zeros if jt_size(zeros, domain) <= self.max_size / 2 else {}
+        return ModelRun(domain, workload, self.max_size, self.iterations, rho, fitting, self.threads)
+
+    def _worth(self, domain: Domain, measured: Sequence[Measurement], rho: float, k: int) -> bool:
         """Return whether there is any table of several attributes that all of rho could make better than nothing."""
         sigma = calibrate(self.alpha * rho, l2_sensitivity=k)
-        total = estimate_total(one_ways)
-        if total < _CERTAIN * total_sigma(one_ways):
+        total = estimate_total(measured)
+        if total < _CERTAIN * total_sigma(measured):
             return False
         most = 2 * max(total, 1)
         larger = (clique for clique in self._workload(domain).closure() if len(clique) > 1)
         return any(min(domain.shape(clique)) > 1 and penalty(clique, sigma, domain) <= most for clique in larger)
 
-    def _one_ways_again(self, records: Countable, rho: float, ledger: Ledger) -> list[Measurement]:
-        """Give the rest of the budget to the 1-ways."""
-        return self._measure(records, [(name,) for name in records.domain], rho, ledger, "1-way")
-
-    def _notes(self, schema: Schema, why: str) -> tuple[str, ...]:
+    def _why(self, domain: Domain, reason: str) -> str:
         """Return why attributes are independent."""
-        if len(schema.domain) < 2:
-            return ()
-        return (why if any(len(clique) > 1 for clique in self._workload(schema.domain)) else _ASKED_FOR,)
+        return reason if any(len(clique) > 1 for clique in self._workload(domain)) else _ASKED_FOR
 
     def _workload(self, domain: Domain) -> Workload:
         given = Workload.all_kway(domain, 3) if self.workload is None else Workload.of(self.workload)
         return given.over(domain)
 
     def _planned(self, domain: Domain) -> int:
-        """Return how many rounds the first budget is planned for, with a model."""
+        """Return how many rounds the first budget is planned for, as published."""
         if self.rounds is None:
             return _PLANNED * len(domain)
-        least = len(domain) if self.generator == "pgm" else 1
-        return integer("rounds", self.rounds, least)
+        return integer("rounds", self.rounds, len(domain) if self.published else 1)
 
-    def _options(self) -> PrismOptions:
-        if self.options is None:
-            return PrismOptions()
-        if not isinstance(self.options, PrismOptions):
-            raise ParameterError(f"options must be PrismOptions, not a {type(self.options).__name__}")
-        return self.options
-
-    def _told(self, domain: Domain) -> dict[str, Any]:
-        """Return all that records and bounds depend on but measurements, once it is known to be right."""
-        if self.generator not in get_args(AimGenerator):
-            raise ParameterError(f"generator must be one of {get_args(AimGenerator)}, not {self.generator!r}")
-        if not 0 < number("alpha", self.alpha) < 1:
-            raise ParameterError(f"alpha must be between 0 and 1, not {self.alpha!r}")
-        options, workload = asdict(self._options()), self._workload(domain)
-        fitting = {
-            "max_size": integer("max_size", self.max_size, 1),
-            "iterations": integer("iterations", self.iterations, 1),
+    def parameters(self, domain: Domain) -> dict[str, Any]:
+        """Return the parameters as plain data."""
+        return {
+            **super().parameters(domain),
+            "workload": self._workload(domain).to_plain(domain),
+            "options": asdict(check_options(self.options)),
         }
-        if self.generator == "records":
-            return {"generator": "records", "options": options}
-        return {"generator": "pgm", **fitting, "workload": workload.told(domain)}
 
-
-def _model_rounds(
-    domain: Domain, told: Mapping[str, Any], zeros: Zeros, workload: Workload, threads: int | None
-) -> ModelRounds:
-    # The junction tree must hold the cliques of structural zeros; where they would take it all, rows are mended later.
-    fitting = zeros if jt_size(zeros, domain) <= told["max_size"] / 2 else {}
-    return ModelRounds(domain, workload, told["max_size"], told["iterations"], zeros=fitting, threads=threads)
-
-
-@dataclass(eq=False)
-class _ChosenRecords(ModelRecords):
-    """Records of the graphical model, and the choices that led to it."""
-
-    rounds: Sequence[Round] = ()
-    run: ModelRounds | None = None
-    k: int = 1
-
-    def distances(self, cliques: Sequence[Clique], *, threads: int | None = None) -> list[Distance | None]:
-        """Return what the choices of cliques tell of those that were not chosen ([A] Theorem 4)."""
-        if self.run is None or not self.rounds:
-            return [None] * len(cliques)
-        run = replace(self.run, threads=threads)
-        return distances_of_choices(run, self.targets, self.rounds, cliques, max_records_per_person=self.k)
-
-
-@dataclass(frozen=True, eq=False)
-class _ScoredRecords(Generator):
-    """Records by descent, and the scores by which tables were chosen."""
-
-    schema: Schema
-    measurements: Sequence[Measurement]
-    told: Mapping[str, Any]
-    made: Generator
-
-    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
-        """Make `n` records."""
-        return self.made.records(n, seed, note=note, threads=threads)
-
-    def distances(self, cliques: Sequence[Clique], *, threads: int | None = None) -> list[Distance | None]:
-        """Return what the scores of cliques tell: [A] Theorem 4 for scores with Gaussian noise."""
-        scores, options = self.told.get("scores", ()), _options(self.told)
-        return distances_of_scores(self.schema, self.measurements, scores, options, cliques, threads=threads)
-
-
-def _options(told: Mapping[str, Any]) -> PrismOptions:
-    return PrismOptions(**{**told["options"], "sizes": tuple(told["options"]["sizes"])})
-
-
-@generator_of("AIM")
-def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
-    if told["generator"] == "records":
-        made = denoised_records(schema, measurements, _options(told))
-        return _ScoredRecords(schema, measurements, told, made)
-    _, rest = singles_of(schema, measurements)
-    run = _model_rounds(schema.domain, told, schema.zeros, Workload.from_told(told["workload"], schema.domain), None)
-    rounds = []
-    if "rounds" in told:
-        pairs = zip(rest, told["rounds"], strict=True)
-        rounds = [Round(one.clique, float(epsilon), one.sigma, float(part)) for one, (epsilon, part) in pairs]
-    steps = 10 * int(told["iterations"])
-    k = schema.max_records_per_person
-    return _ChosenRecords(measurements, schema.domain, steps, zeros=run.zeros, rounds=rounds, run=run, k=k)
+    @classmethod
+    def unmeasured(
+        cls, release: Release, cliques: Sequence[Clique], *, threads: int | None = None
+    ) -> list[Distance | None]:
+        """Return what choices tell of cliques that were not chosen ([A] Theorem 4); scores, over records."""
+        given = release.parameters
+        if not given["published"] or not release.transcript.choices:
+            return super().unmeasured(release, cliques, threads=threads)
+        synth = cls(max_size=given["max_size"], iterations=given["iterations"], threads=threads)
+        workload = Workload.from_plain(given["workload"], release.domain)
+        run = synth._model_run(release.domain, workload, release.codec.zeros, 1.0)
+        return unmeasured_by_choices(
+            run,
+            release.measurements,
+            release.transcript.choices,
+            cliques,
+            max_records_per_person=release.schema.max_records_per_person,
+        )

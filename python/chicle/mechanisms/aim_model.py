@@ -13,56 +13,80 @@ The whole is a sequence of exponential and Gaussian mechanisms whose parameters 
 accounts in zCDP; here the ledger's currency decides, and what a round may spend is split 1:9 between choice and table.
 Measurements are weighted by ``1 / sigma^2``, which is what maximum likelihood asks for, where [A] prints 1/sigma.
 
-What follows from the releases alone is recomputed when it is needed: `replay` gives the model before every round, for
-the bounds of [A] Theorem 4.
+What follows from the releases alone is recomputed when it is needed: `ModelRun.replay` gives the model before every
+round, for the bounds of [A] Theorem 4 (`unmeasured_by_choices`): that a clique was not chosen says that its score was
+hardly above that of the one that was. In round t, with the weights w, penalties p, distances d of all candidates C and
+the chosen one c, and ``s = 2 Delta / epsilon``, where Delta is the largest weight times the k rows of a person,
+
+    w_r (d_r - p_r)  <=  w_c (d_c - p_c) + s (log |C| + x)        with probability 1 - e^-x,
+
+and d_c is at most the noisy table's distance plus ``y sigma sqrt(cells)`` with probability ``1 - e^(-y^2/2)``. The risk
+is divided evenly between the two. One round serves for each clique, the last in which it was a candidate, whatever the
+bound turns out to be: to take the smallest of several would not be covered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from chicle.counting.counter import Counted
-from chicle.counting.records import Countable
 from chicle.domain import Clique, Domain
-from chicle.measurements.measurement import Measurement, measure
+from chicle.measurements.desk import Desk, Zeros
+from chicle.measurements.measurement import Measurement
+from chicle.measurements.scores import Choice, whole_weights
 from chicle.mechanisms.aim_candidates import Openings, penalty
-from chicle.models.pgm import Pgm, Zeros
-from chicle.privacy.budget import calibrate, calibrate_choice
-from chicle.privacy.ledger import Ledger
-from chicle.selection.worst import choose_worst
+from chicle.mechanisms.rounds import Chooser, Pick, Round, Schedule
+from chicle.models.pgm import GraphicalModel
+from chicle.privacy.budget import calibrate
+from chicle.releases.bounds import Distance
 from chicle.workload import Workload
 
-__all__ = ["ModelRounds", "Round"]
+__all__ = ["AnnealedRounds", "ModelRun", "unmeasured_by_choices"]
 
 _TOLERANCE = 1e-3  # of a round's fit: the next goes on from there
 
 
-@dataclass(frozen=True)
-class Round:
-    """What a round could spend, and on what: public.
+@dataclass
+class AnnealedRounds(Schedule):
+    """Rounds that get four times the budget where one has hardly moved the model ([A] Algorithm 3).
 
     Attributes
     ----------
-    clique
-        What was chosen and measured.
-    epsilon, sigma
-        Of the choice and of the table.
-    part
-        Which part of `max_size` the model could take.
+    share
+        The rho of the next round.
+    alpha
+        Which part of it buys a table; the choice gets the rest.
+    domain, k
+        The attributes, and how many rows one person may have.
     """
 
-    clique: Clique
-    epsilon: float
-    sigma: float
-    part: float
+    share: float
+    alpha: float
+    domain: Domain
+    k: int
+    done: int = 0
+
+    def next(self, desk: Desk) -> Round:
+        """Return the next round; the last gets all that is left."""
+        self.done += 1
+        if last := desk.left <= 2 * self.share:
+            self.share = desk.left
+        return Round(self.done, (1 - self.alpha) * self.share, self.alpha * self.share, last=last)
+
+    def moved(self, picks: Sequence[Pick], distance: float) -> None:
+        """Anneal where the model has moved by no more than noise explains."""
+        sigma = calibrate(self.alpha * self.share, l2_sensitivity=self.k)
+        if distance <= sum(penalty(pick.query, sigma, self.domain) for pick in picks):
+            self.share *= 4
 
 
 @dataclass
-class ModelRounds:
-    """AIM's rounds over a graphical model.
+class ModelRun(Chooser[GraphicalModel]):
+    """One clique a round, by the exponential mechanism with the score of [A] equation 1.
 
     Attributes
     ----------
@@ -72,6 +96,8 @@ class ModelRounds:
         Bytes of the junction tree at the end, at most.
     iterations
         Most steps of refitting the model in a round.
+    rho
+        What the whole mechanism may spend: the model may grow with the part of it that is spent.
     zeros
         Structural zeros.
     """
@@ -80,6 +106,7 @@ class ModelRounds:
     workload: Workload
     max_size: int
     iterations: int
+    rho: float = 1.0
     zeros: Zeros = field(default_factory=dict)
     threads: int | None = None
 
@@ -89,77 +116,24 @@ class ModelRounds:
         cliques = [*singles, *closure]
         self._weights = dict(zip(cliques, map(self.workload.relevance, cliques), strict=True))
         self._cells = {clique: self.domain.cells(clique) for clique in cliques}
+        self._openings = self.openings()
 
-    def run(
-        self,
-        records: Countable,
-        one_ways: Sequence[Measurement],
-        rho: float,
-        ledger: Ledger,
-        *,
-        before: float,
-        first: float,
-        alpha: float,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> tuple[list[Measurement], list[Round]]:
-        """Spend rho on rounds, the first for `first`; return the tables and what each round was.
-
-        Parameters
-        ----------
-        records
-            The private records.
-        one_ways
-            Released 1-ways.
-        rho
-            What all rounds may spend together.
-        ledger
-            What pays.
-        before
-            The rho that the 1-ways took.
-        first
-            The rho of the first round.
-        alpha
-            Which part of a round's budget its table gets.
-        progress
-            Called after each round with its number and by how much it has moved the model, as a share of its records.
-        """
-        k, how = records.max_records_per_person, ledger.budget.accounting
-        begun, share = ledger.spent, first
-        measured, rounds = list(one_ways), list[Round]()
-        model = self._model(measured, None)
-        openings, counted = self.openings(), Counted(records)
-        while True:
-            spent = ledger.spent - begun
-            if last := rho - spent <= 2 * share:
-                share = rho - spent
-            sigma = calibrate(alpha * share, l2_sensitivity=k)
-            epsilon = calibrate_choice((1 - alpha) * share, accounting=how)
-            part = 1.0 if last else min(1.0, (before + spent + share) / (before + rho))
-            open_to = openings.after(measured, sigma, part)
-            candidates = open_to.cliques
-            chosen = choose_worst(
-                counted.keep(candidates, self.threads),
-                candidates,
-                model.marginals,
-                ledger,
-                epsilon=epsilon,
-                weights=[self._weights[clique] for clique in candidates],
-                penalties=[penalty(clique, sigma, self.domain) for clique in candidates],
-                fit=open_to.fit,
-                threads=self.threads,
-            )
-            clique = candidates[chosen]
-            measured += measure(counted, [clique], sigma, ledger, threads=self.threads)
-            rounds.append(Round(clique, epsilon, sigma, part))
-            if last:
-                return measured[len(one_ways) :], rounds
-            old = model.marginal(clique)
-            model = self._model(measured, model)
-            moved = float(np.abs(model.marginal(clique) - old).sum())
-            if progress is not None:
-                progress(len(rounds), moved / model.total)
-            if moved <= penalty(clique, sigma, self.domain):
-                share *= 4
+    def choose(self, desk: Desk, model: GraphicalModel, now: Round) -> list[Pick]:
+        """Choose one clique."""
+        sigma = calibrate(now.measuring, l2_sensitivity=desk.k)
+        share = now.choosing + now.measuring
+        part = 1.0 if now.last else min(1.0, (desk.spent + share) / self.rho)
+        candidates = self._openings.after(desk.transcript.measurements, sigma, part)
+        choice = desk.choose(
+            candidates.cliques,
+            model.expect,
+            rho=now.choosing,
+            weights=[self._weights[clique] for clique in candidates.cliques],
+            penalties=[penalty(clique, sigma, self.domain) for clique in candidates.cliques],
+            keeps=candidates.fit,
+            context={"sigma": sigma, "part": part},
+        )
+        return [Pick(choice.clique)]
 
     def weight(self, clique: Clique) -> float:
         """Return how much a candidate matters."""
@@ -169,14 +143,77 @@ class ModelRounds:
         """Return what gives the candidates of all rounds, from the first on."""
         return Openings(self._cells, self.domain, self.max_size, frozenset(self.zeros), self.threads)
 
-    def replay(self, measured: Sequence[Measurement], one_ways: int) -> Iterator[Pgm]:
+    def fitted(self, measured: Sequence[Measurement], start: GraphicalModel | None) -> GraphicalModel:
+        """Return the model of some measurements, as good as a choice needs it."""
+        model = GraphicalModel(iterations=self.iterations, tolerance=_TOLERANCE, zeros=self.zeros)
+        return model.fit(measured, self.domain, start=start, threads=self.threads)
+
+    def replay(self, measured: Sequence[Measurement], one_ways: int) -> Iterator[GraphicalModel]:
         """Give the model before each round again, from the measurements of a release."""
-        model = self._model(measured[:one_ways], None)
+        model = self.fitted(measured[:one_ways], None)
         yield model
         for end in range(one_ways + 1, len(measured)):
-            model = self._model(measured[:end], model)
+            model = self.fitted(measured[:end], model)
             yield model
 
-    def _model(self, measured: Sequence[Measurement], start: Pgm | None) -> Pgm:
-        model = Pgm(measured, self.domain, zeros=self.zeros, start=start, threads=self.threads)
-        return model.fit(self.iterations, tolerance=_TOLERANCE)
+
+def unmeasured_by_choices(
+    run: ModelRun,
+    measurements: Sequence[Measurement],
+    choices: Sequence[Choice],
+    cliques: Sequence[Clique],
+    *,
+    max_records_per_person: int,
+) -> list[Distance | None]:
+    """Return how far cliques may be from what the model expected; None for those that were never candidates.
+
+    Parameters
+    ----------
+    run
+        The rounds of the release.
+    measurements, choices
+        What was measured, the 1-ways first, and the choice of each round.
+    cliques
+        What is asked for.
+    max_records_per_person
+        How many rows one person may have.
+    """
+    domain = run.domain
+    singles = len(measurements) - len(choices)
+    asked = [(clique, domain.clique(clique)) for clique in cliques]
+    wanted = {named for _, named in asked}
+    openings = run.openings()
+    open_to, last = list[list[Clique]](), dict[Clique, int]()
+    for t, one in enumerate(choices):
+        at = openings.after(measurements[: singles + t], one.context["sigma"], one.context["part"])
+        open_to.append(at.cliques)
+        # A release of another version, whose candidates were others, tells nothing.
+        asked_here = [clique for clique in at.cliques if clique in wanted] if one.clique in at.cliques else []
+        last.update({clique: t for clique, fits in zip(asked_here, at.fit(asked_here), strict=True) if fits})
+    found: dict[Clique, Distance] = {}
+    for t, model in enumerate(run.replay(measurements, singles) if last else ()):
+        here = [clique for clique, at in last.items() if at == t]
+        if not here:
+            continue
+        one, candidates, sigma = choices[t], open_to[t], choices[t].context["sigma"]
+        weights = dict(zip(candidates, whole_weights([run.weight(c) for c in candidates]).tolist(), strict=True))
+        (expected,) = model.expect([one.clique])
+        apart = float(np.abs(expected - measurements[singles + t].values).sum())
+        spread = sigma * math.sqrt(domain.cells(one.clique))
+        step = 2 * max(weights.values()) * max_records_per_person / one.epsilon
+        ahead = weights[one.clique] * (apart - penalty(one.clique, sigma, domain))
+        for clique, table in zip(here, model.expect(here), strict=True):
+            limit = partial(
+                _by_choice,
+                ahead / weights[clique] + penalty(clique, sigma, domain),
+                weights[one.clique] * spread / weights[clique],
+                step / weights[clique],
+                math.log(len(candidates)),
+            )
+            found[clique] = Distance(clique, table, limit)
+    return [found[named].in_order_of(clique) if named in found else None for clique, named in asked]
+
+
+def _by_choice(near: float, spread: float, step: float, log: float, risk: float) -> float:
+    """Return what a distance exceeds with probability `risk` at most."""
+    return max(near + spread * math.sqrt(2 * math.log(2 / risk)) + step * (log + math.log(2 / risk)), 0.0)

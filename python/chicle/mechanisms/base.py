@@ -1,7 +1,8 @@
 """The contract of every mechanism: plan, fit, sample, and what a fit leaves.
 
-A mechanism is a composition: it selects, measures and generates with the parts of other modules, and holds no kernel
-and no noise of its own. Its fields are its parameters, stored as they are given and checked when they are used.
+A mechanism is a rule for choosing what to measure, plus a model. Its fields are its parameters, stored as they are
+given and checked when they are used. It says how it splits its budget (`stages`) and what it does at a `Desk` (`run`).
+It holds no kernel, no noise and no private rows.
 """
 
 from __future__ import annotations
@@ -10,25 +11,30 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from typing import Any, ClassVar, TypeVar, cast
 
 from chicle._checks import integer, number
-from chicle.counting.records import Countable, Records
+from chicle.codecs import Codec
+from chicle.counting.records import Records
 from chicle.discovery import Discovery, purchases, resolve
 from chicle.domain import Clique, Domain
 from chicle.errors import BudgetExceeded, NotFittedError, ParameterError, PrivacyError, SchemaError
-from chicle.measurements.measurement import Measurement, measure
-from chicle.plans import Plan, Step, Sweep, one_way_steps
-from chicle.privacy.budget import Accounting, Budget, calibrate
+from chicle.measurements.desk import Desk
+from chicle.measurements.measurement import Measurement
+from chicle.mechanisms.stages import Stages, Table, marginals
+from chicle.models.base import Model
+from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
+from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.noise import MIN_SCALE
+from chicle.releases.bounds import Distance
 from chicle.releases.release import Release
+from chicle.releases.unmeasured import distances_of_scores, register_mechanism
 from chicle.schema import Schema
-from chicle.selection import budget_shares
-from chicle.sources import Source
+from chicle.sources import Source, open_source
 
-__all__ = ["Mechanism", "as_schema", "in_parts"]
+__all__ = ["BY_NAME", "Mechanism", "as_schema", "parts_of", "register"]
 
 # Shares of the budget for the fine 1-way of each coarse column, and for all of them at most. They only tell apart what
 # a coarse group holds; everything joint is bought by the rest.
@@ -38,6 +44,23 @@ _MOST_RHO = math.floor(0.999 / (2 * MIN_SCALE**2))  # whatever part of it buys a
 _ALL = 1 - 2.0**-40  # all of a budget, but for rounding
 
 _Self = TypeVar("_Self", bound="Mechanism")
+_Class = TypeVar("_Class", bound="type[Mechanism]")
+_Model = TypeVar("_Model", bound=Model)
+
+BY_NAME: dict[str, type[Mechanism]] = {}
+"""Every registered mechanism, by the name that the command line has for it."""
+
+
+def register(mechanism: _Class) -> _Class:
+    """Make a class of mechanisms known under its own name: to the command line, comparisons and saved releases.
+
+    Its annotated fields are its parameters: a class that is no dataclass yet becomes one.
+    """
+    if "__dataclass_params__" not in vars(mechanism):
+        mechanism = dataclass(kw_only=True, eq=False, repr=False)(mechanism)  # type: ignore[assignment]
+    BY_NAME[mechanism.__name__.lower()] = mechanism
+    register_mechanism(mechanism.__name__, mechanism)
+    return mechanism
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -53,8 +76,11 @@ class Mechanism(ABC):
     threads
         How many threads to use; all there are, if ``None``.
     progress
-        Called after each pass of the generator with its number and the current error.
+        Called after each pass of a fit or a draw with its number and the current error.
     """
+
+    per_pair: ClassVar[float] = 15
+    """Nanoseconds that making one record takes for each pair of attributes, for the plan; 0 where only 1-ways count."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -65,18 +91,68 @@ class Mechanism(ABC):
     threads: int | None = None
     progress: Callable[[int, float], None] | None = None
 
+    @abstractmethod
+    def stages(self, table: Table) -> Stages:
+        """Return how the budget is split; wrong parameters are an error here, before anything is spent."""
+
+    @abstractmethod
+    def run(self, desk: Desk) -> Model:
+        """Spend the budget at a desk; return the model of what was measured."""
+
+    def check(self, domain: Domain) -> None:
+        """Raise where parameters cannot be used on these attributes, before anything is spent; by default never."""
+        del domain
+
+    def learn(self, model: _Model, desk: Desk) -> _Model:
+        """Fit a model to all that was measured at a desk, with the values that are one there; return the model."""
+        return model.fit(desk.targets, desk.original, merge=desk.merge, threads=self.threads, progress=self.progress)
+
+    @property
+    def title(self) -> str:
+        """What a plan calls this mechanism."""
+        return type(self).__name__
+
+    def cost(self, table: Table) -> Cost:
+        """Return about how long a fit and a sample take, and how much memory."""
+        return rough_cost(table.domain, int(table.n), per_pair=self.per_pair)
+
+    @classmethod
+    def unmeasured(
+        cls, release: Release, cliques: Sequence[Clique], *, threads: int | None = None
+    ) -> list[Distance | None]:
+        """Return how far cliques that were not measured may be from what was expected of them; None if unknown.
+
+        By default from the scores in the transcript: each is such a distance, with known noise.
+        """
+        return distances_of_scores(release, cliques, threads=threads)
+
     @property
     def budget(self) -> Budget:
         """What a fit may spend."""
         budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu, accounting=self.accounting)
         if budget.rho > _MOST_RHO:
             raise ParameterError(
-                f"a budget of rho {budget.rho:.3g} would buy noise that is none, and protect nobody; mechanisms take "
-                f"rho {_MOST_RHO:,} at most. Give a smaller budget"
+                f"a budget of rho {budget.rho:.3g} adds no noise and gives no protection; use at most rho {_MOST_RHO:,}"
             )
         return budget
 
-    def plan(self, schema: Schema, n: int = 100_000) -> Plan:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name, as in scikit-learn."""
+        del deep
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self: _Self, **params: Any) -> _Self:  # noqa: ANN401, PYI019 - as in scikit-learn
+        """Set parameters by name, as in scikit-learn; return the mechanism itself."""
+        known = {field.name for field in fields(self)}
+        for name, value in params.items():
+            if name not in known:
+                raise ParameterError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(sorted(known))}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def plan(self, schema: Schema | Mapping[str, int], n: int = 100_000) -> Plan:
         """Return what a fit on a table of this schema will release, before any data is seen.
 
         Parameters
@@ -87,16 +163,15 @@ class Mechanism(ABC):
             About how many records it has: a guess, for the errors, the time and the memory to expect.
         """
         declared = as_schema(schema)
-        self._check(declared.model)
+        codec = Codec(declared)
+        self._check_all(codec)
         budget = self._discovery().budget(declared, self.budget)
-        bought = [purchase.step(declared) for purchase in purchases(declared, budget, self._discovery())]
+        bought = [purchase.step() for purchase in purchases(declared, budget, self._discovery())]
         rho = budget.rho - math.fsum(step.rho for step in bought)
-        bought += _fine_steps(declared, rho, integer("n", n, 0))
-        if not bought:
-            return self._plan(declared.model, budget, n)
-        rest = Budget(rho=budget.rho - math.fsum(step.rho for step in bought))
-        plan = self._plan(declared.model, rest, n)
-        return replace(plan, budget=budget, steps=[*bought, *plan.steps])
+        bought += _fine(codec, rho, integer("n", n, 0))
+        rest = Budget(rho=budget.rho - math.fsum(step.rho for step in bought)) if bought else budget
+        table = Table(codec.domain, rest.rho, declared.max_records_per_person, n)
+        return Plan(self.title, budget, [*bought, *self.stages(table).steps(table)], n, self.cost(table))
 
     def sweep(self, schema: Schema, epsilons: Iterable[float], n: int = 100_000) -> Sweep:
         """Return plans at several epsilons and this mechanism's delta: what more budget would buy."""
@@ -114,7 +189,7 @@ class Mechanism(ABC):
     def fit(  # noqa: PYI019 - Self is not in the typing of Python 3.10
         self: _Self,
         source: Any,  # noqa: ANN401
-        schema: Schema | None = None,
+        schema: Schema | Mapping[str, int] | None = None,
         *,
         ledger: Ledger | None = None,
     ) -> _Self:
@@ -124,45 +199,49 @@ class Mechanism(ABC):
         ----------
         source
             `Records`; a pandas, polars or pyarrow table; a path, a pattern or a list of paths (CSV, Parquet, Arrow);
-            batches. What is larger than memory is read in passes: see `chicle.sources.Source`.
+            batches. What is larger than memory is read in passes: see `chicle.sources`.
         schema
             What is public about the table, reviewed by a person; records bring their own.
         ledger
             What pays; by default a new ledger of this mechanism's budget. A second fit on the same ledger pays again.
         """
-        if schema is None:
-            if not isinstance(source, Records):
-                raise SchemaError("a table needs a schema; write one, or begin with chicle.draft_schema(table)")
-            declared = Schema(source.domain, max_records_per_person=source.max_records_per_person)
-        else:
-            declared = as_schema(schema)
-            declared.check_reviewed()
-        self._check(declared.model)
+        declared = _declared(source, schema)
+        self._check_all(Codec(declared))
         budget = self._discovery().budget(declared, self.budget)
-        if ledger is None:
-            ledger = Ledger(budget)
-        elif ledger.budget.accounting != budget.accounting:
-            raise PrivacyError(
-                f"the ledger accounts in {ledger.budget.accounting!r}, the mechanism in {budget.accounting!r}; "
-                "give both the same accounting"
-            )
-        if ledger.remaining < _ALL * budget.rho:
-            raise BudgetExceeded(
-                f"this fit costs rho {budget.rho:.6g}, but of {ledger.budget.rho:.6g} only {ledger.remaining:.6g} is "
-                "left. Fit with a smaller budget, or open a ledger of a larger one; nothing was spent"
-            )
-        opened = source if isinstance(source, Source) else Source(source, declared, threads=self.threads)
+        ledger = self._ledger(ledger, budget)
+        opened = source if isinstance(source, Source) else open_source(source, declared, threads=self.threads)
         opened.check_unit(declared)
-        declared.joint.check_form(opened.form)
+        if not opened.coded:
+            Codec(declared).check_types(opened.form.types)
         spent = ledger.spent
         declared, notes = self._discover(opened, declared, budget, ledger)
-        rows = opened.countable(declared)
-        fine, rest = self._measure_fine(rows, declared, budget.rho - (ledger.spent - spent), ledger)
-        release = self._fit(declared.joint.recode(rows), declared.model, rest, ledger)
-        told = (*notes, *release.notes, opened.promise)
-        release = replace(release, schema=declared, fine=fine, form=opened.form, notes=told)
-        release.prepare()
-        self.release_ = release
+        codec = Codec(declared)
+        rows = opened.countable(codec)
+        rho = budget.rho - (ledger.spent - spent)
+        beside = _fine(codec, rho, 0)
+        splits = _measure_splits(Desk(rows, ledger, threads=self.threads), beside)
+        desk = Desk(
+            rows.view(codec.maps, codec.domain),
+            ledger,
+            rho=rho - math.fsum(step.rho for step in beside),
+            ordinal=codec.ordinal,
+            zeros=codec.zeros,
+            clean=codec.without_zeros,
+            threads=self.threads,
+            progress=self.progress,
+        )
+        model = self.run(desk)
+        transcript = replace(desk.transcript, notes=[*notes, *desk.transcript.notes, opened.promise])
+        self.release_ = Release(
+            schema=declared,
+            transcript=transcript,
+            model=model,
+            ledger=ledger,
+            mechanism=type(self).__name__,
+            parameters=self.parameters(codec.domain),
+            splits=splits,
+            form=opened.form,
+        )
         return self
 
     def sample(self, n: int | None = None, seed: int | None = None) -> Any:  # noqa: ANN401
@@ -179,27 +258,40 @@ class Mechanism(ABC):
     @property
     def ledger_(self) -> Ledger:
         """What the fit spent on what."""
-        return self._fitted().ledger
+        return cast("Ledger", self._fitted().ledger)  # a fit pays from a ledger, never from a claim
 
-    def _measure(
-        self, records: Countable, cliques: Sequence[Clique], rho: float, ledger: Ledger, purpose: str = "marginal"
-    ) -> list[Measurement]:
-        """Release marginals for rho in all, shared among them so that their noise is least together."""
-        k = records.max_records_per_person
-        sigmas = [calibrate(rho * share, l2_sensitivity=k) for share in budget_shares(cliques, records.domain)]
-        return measure(records, cliques, sigmas, ledger, purpose=purpose, threads=self.threads)
+    def parameters(self, domain: Domain) -> dict[str, Any]:
+        """Return the parameters that are the mechanism's own, as plain data, for the release."""
+        del domain
+        own = [field.name for field in fields(self) if field.name not in _COMMON]
+        given = {name: getattr(self, name) for name in own}
+        return {
+            name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+            for name, value in given.items()
+        }
 
-    def _measure_fine(
-        self, records: Countable, schema: Schema, rho: float, ledger: Ledger
-    ) -> tuple[tuple[Measurement, ...], float]:
-        """Release the fine 1-ways of coarse columns; return them and what is left of rho."""
-        steps = _fine_steps(schema, rho, 0)
-        if not steps:
-            return (), rho
-        sigmas = [step.sigma for step in steps if step.sigma is not None]
-        cliques = [(step.of,) for step in steps]
-        fine = measure(records, cliques, sigmas, ledger, purpose="fine 1-way", threads=self.threads)
-        return tuple(fine), rho - math.fsum(step.rho for step in steps)
+    def _check_all(self, codec: Codec) -> None:
+        """Raise for parameters that a fit on this schema can not use, before it spends anything."""
+        self.check(codec.domain)
+        self.stages(Table(codec.domain, self.budget.rho, codec.schema.max_records_per_person))
+
+    def _ledger(self, ledger: Ledger | None, budget: Budget) -> Ledger:
+        """Return what pays, if it has enough left."""
+        if ledger is None:
+            ledger = Ledger(budget)
+        elif not isinstance(ledger, Ledger):
+            raise PrivacyError(f"a fit is paid for by a chicle.Ledger, not a {type(ledger).__name__}")
+        elif ledger.budget.accounting != budget.accounting:
+            raise PrivacyError(
+                f"the ledger accounts in {ledger.budget.accounting!r}, the mechanism in {budget.accounting!r}; "
+                "give both the same accounting"
+            )
+        if ledger.remaining < _ALL * budget.rho:
+            raise BudgetExceeded(
+                f"this fit costs rho {budget.rho:.6g}, but of {ledger.budget.rho:.6g} only {ledger.remaining:.6g} is "
+                "left. Fit with a smaller budget, or open a ledger of a larger one; nothing was spent"
+            )
+        return ledger
 
     def _discover(
         self, source: Source, schema: Schema, budget: Budget, ledger: Ledger
@@ -213,9 +305,8 @@ class Mechanism(ABC):
         if source.once:
             raise SchemaError(f"{first}, which takes a reading of its own; give a function that opens the batches")
         bought = purchases(schema, budget, self._discovery())
-        ledger.check(event for purchase in bought for event in purchase.events(schema))
-        schema.check_rows(source)
-        found, notes = resolve(schema, source.batches(list(schema.domain)), bought, ledger)
+        ledger.check(event for purchase in bought for event in purchase.events())
+        found, notes = resolve(schema, source, bought, ledger)
         return found, tuple(notes)
 
     def _discovery(self) -> Discovery:
@@ -234,33 +325,46 @@ class Mechanism(ABC):
         shown = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if v is not None and not k.endswith("_"))
         return f"{type(self).__name__}({shown})"
 
-    def _check(self, schema: Schema) -> None:
-        """Refuse parameters that a fit on what mechanisms see of this schema can not use, before it spends anything."""
-        del schema
 
-    @abstractmethod
-    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan: ...
-
-    @abstractmethod
-    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release: ...
+_COMMON = frozenset(field.name for field in fields(Mechanism))
 
 
-def _fine_steps(schema: Schema, rho: float, n: int) -> list[Step]:
+def _declared(source: object, schema: Schema | Mapping[str, int] | None) -> Schema:
+    """Return what is declared about a source; a draft that nobody has reviewed is an error."""
+    if schema is None:
+        if not isinstance(source, Records):
+            raise SchemaError("a table needs a schema; write one, or begin with chicle.draft_schema(table)")
+        return Schema(source.domain, max_records_per_person=source.max_records_per_person)
+    declared = as_schema(schema)
+    declared.check_reviewed()
+    return declared
+
+
+def _fine(codec: Codec, rho: float, n: int) -> list[Step]:
     """Return the releases of the fine 1-ways of coarse columns."""
-    if not schema.coarse:
+    if not codec.coarse:
         return []
-    domain = Domain({name: schema.domain[name] for name in schema.coarse})
+    domain = Domain({name: codec.schema.domain[name] for name in codec.coarse})
     share = min(_FINE * len(domain), _FINE_AT_MOST)
-    steps = one_way_steps(domain, rho * share, schema.max_records_per_person, n)
-    return [replace(step, release="fine 1-way") for step in steps]
+    table = Table(domain, rho * share, codec.schema.max_records_per_person, n)
+    cliques: list[Clique] = [(name,) for name in domain]
+    return marginals(table, table.rho, cliques, name="fine 1-way").steps(table)
 
 
-def in_parts(rho: float, shares: Sequence[float]) -> tuple[float, float, float]:
+def _measure_splits(desk: Desk, steps: Sequence[Step]) -> tuple[Measurement, ...]:
+    """Release the fine 1-ways of coarse columns."""
+    if not steps:
+        return ()
+    sigmas = [step.sigma for step in steps if step.sigma is not None]
+    return tuple(desk.measure([(step.of,) for step in steps], sigma=sigmas, purpose="fine 1-way"))
+
+
+def parts_of(rho: float, shares: Sequence[float]) -> tuple[float, float, float]:
     """Return the three parts of rho that shares ask for.
 
     Examples
     --------
-    >>> in_parts(1.0, (1, 1, 2))
+    >>> parts_of(1.0, (1, 1, 2))
     (0.25, 0.25, 0.5)
     """
     each = [number("each of shares", share) for share in shares]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -11,24 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle._checks import integer
-from chicle.counting.records import Countable, Records
 from chicle.domain import Clique, Domain
-from chicle.errors import InfeasibleError, ParameterError
-from chicle.measurements.measurement import Measurement, measure
-from chicle.mechanisms.base import Mechanism
-from chicle.models.descent import descend
-from chicle.plans import Plan, Step, noise_errors, rough_cost
-from chicle.privacy.budget import Budget, calibrate
-from chicle.privacy.ledger import Ledger
-from chicle.releases.release import Generator, Note, Release, generator_of
-from chicle.schema import Schema
+from chicle.errors import InfeasibleError
+from chicle.measurements.desk import Desk
+from chicle.mechanisms.base import Mechanism, register
+from chicle.mechanisms.stages import Stage, Stages, Table
+from chicle.models.descent import DescentModel
 from chicle.workload import Workload
 
 __all__ = ["Gaussian"]
 
-_SWEEPS = 3
 
-
+@register
 @dataclass(kw_only=True, eq=False, repr=False)
 class Gaussian(Mechanism):
     """Measure every clique of a workload; the noisy tables themselves are the answers.
@@ -74,40 +68,34 @@ class Gaussian(Mechanism):
         """The noisy table of each clique of the workload: counts with noise of mean 0, so some may be negative."""
         return MappingProxyType({table.clique: table.values for table in self._fitted().measurements})
 
-    def _check(self, schema: Schema) -> None:
-        self._shares(schema.domain)
+    def stages(self, table: Table) -> Stages:
+        """Share the budget among the cliques of the workload."""
+        return Stages.of(Stage(name="marginal", rho=table.rho, cliques=self._shares(table.domain)))
 
-    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
-        domain, steps = schema.domain, []
-        for clique, share in self._shares(domain).items():
-            part, cells = budget.rho * share, domain.cells(clique)
-            sigma = calibrate(part, l2_sensitivity=schema.max_records_per_person)
-            (error,) = noise_errors([float(cells)], [sigma], n)
-            release = "1-way" if len(clique) == 1 else "marginal"
-            steps.append(Step(release=release, of=" x ".join(clique), values=cells, rho=part, sigma=sigma, error=error))
-        return Plan("Gaussian", budget, steps, n, rough_cost(domain, n, per_pair=15))
+    def run(self, desk: Desk) -> DescentModel:
+        """Measure every clique of the workload."""
+        shares = self._shares(desk.domain)
+        desk.measure(list(shares), rho=desk.left, shares=list(shares.values()))
+        held = {name for clique in shares for name in clique}
+        for name in desk.domain:
+            if name not in held:
+                desk.note(f"{name!r} is in no clique of the workload: its values come evenly")
+        return self.learn(DescentModel(), desk)
 
-    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
-        shares = self._shares(schema.domain)
-        k = schema.max_records_per_person
-        sigmas = [calibrate(rho * share, l2_sensitivity=k) for share in shares.values()]
-        measured = measure(records, list(shares), sigmas, ledger, threads=self.threads)
-        told = {name for clique in shares for name in clique}
-        notes = tuple(
-            f"{name!r} is in no clique of the workload: its values come evenly"
-            for name in schema.domain
-            if name not in told
-        )
-        return Release(schema, tuple(measured), ledger, "Gaussian", notes=notes)
+    def parameters(self, domain: Domain) -> dict[str, Any]:
+        """Return the parameters as plain data."""
+        return {"workload": self._workload(domain).to_plain(domain), "max_cells": self.max_cells}
+
+    def _workload(self, domain: Domain) -> Workload:
+        return Workload.all_kway(domain, 2) if self.workload is None else Workload.of(self.workload).over(domain)
 
     def _shares(self, domain: Domain) -> dict[Clique, float]:
         """Return the part of the budget of each clique, by the allocation that the class derives."""
         most = integer("max_cells", self.max_cells, 1)
-        given = Workload.all_kway(domain, 2) if self.workload is None else Workload.of(self.workload).over(domain)
-        weighed = {clique: weight for clique, weight in given.items() if weight > 0}
+        weighed = {clique: weight for clique, weight in self._workload(domain).items() if weight > 0}
         if (cells := sum(map(domain.cells, weighed))) > most:
             raise InfeasibleError(
-                f"the {len(weighed):,} tables of the workload have {cells:.3g} cells together, above max_cells "
+                f"the {len(weighed):,} tables of the workload have {cells:.3g} cells in all, above max_cells "
                 f"{most:,}; give a workload of fewer or smaller cliques, or raise max_cells"
             )
         return dict(zip(weighed, _allocation(weighed, domain).tolist(), strict=True))
@@ -119,21 +107,3 @@ def _allocation(weights: Mapping[Clique, float], domain: Domain) -> npt.NDArray[
     parts = np.exp((loads - loads.max()) * (2 / 3))
     shares: npt.NDArray[np.float64] = parts / parts.sum()
     return shares
-
-
-@dataclass(frozen=True, eq=False)
-class _AnswerRecords(Generator):
-    """Records that fit the answers, by residual descent."""
-
-    answers: Sequence[Measurement]
-    domain: Domain
-
-    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
-        return descend(self.answers, self.domain, n, sweeps=_SWEEPS, seed=seed, threads=threads, progress=note)
-
-
-@generator_of("Gaussian")
-def _generator(schema: Schema, measurements: Sequence[Measurement], options: Mapping[str, Any]) -> Generator:
-    if options:
-        raise ParameterError("the Gaussian mechanism has no options")
-    return _AnswerRecords(measurements, schema.domain)

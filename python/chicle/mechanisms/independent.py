@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from chicle.counting.records import Countable, Records
-from chicle.domain import Domain
-from chicle.errors import ParameterError
-from chicle.measurements.measurement import Measurement, best_one_ways
-from chicle.mechanisms.base import Mechanism
-from chicle.models.independent import independent
-from chicle.plans import Plan, one_way_steps, rough_cost
-from chicle.privacy.budget import Budget
-from chicle.privacy.ledger import Ledger
-from chicle.releases.release import Generator, Note, Release, generator_of
-from chicle.schema import Schema
+from chicle.measurements.desk import Desk
+from chicle.mechanisms.base import Mechanism, register
+from chicle.mechanisms.stages import Stages, Table, singles
+from chicle.models.independent import IndependentModel
 
-__all__ = ["Independent", "IndependentRecords"]
+__all__ = ["Independent"]
 
 
+@register
 @dataclass(kw_only=True, eq=False, repr=False)
 class Independent(Mechanism):
     """Measure every 1-way marginal, with shares ~ cells^(2/3), and draw the attributes independently.
@@ -36,31 +28,13 @@ class Independent(Mechanism):
     (100, True)
     """
 
-    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
-        steps = one_way_steps(schema.domain, budget.rho, schema.max_records_per_person, n)
-        return Plan("Independent", budget, steps, n, rough_cost(schema.domain, n, per_pair=0))
+    per_pair = 0.0
 
-    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
-        measurements = self._measure(records, [(name,) for name in schema.domain], rho, ledger, "1-way")
-        return Release(schema, tuple(measurements), ledger, "Independent")
+    def stages(self, table: Table) -> Stages:
+        """Give all of the budget to the 1-ways."""
+        return Stages.of(singles(table, table.rho))
 
-
-@dataclass(frozen=True, eq=False)
-class IndependentRecords(Generator):
-    """Attributes drawn independently of each other, each by its most precise 1-way."""
-
-    one_ways: Sequence[Measurement]
-    domain: Domain
-
-    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
-        """Draw `n` records; there are no passes to note."""
-        del note, threads
-        return independent(self.one_ways, self.domain, n, seed=seed)
-
-
-@generator_of("Independent")
-def _generator(schema: Schema, measurements: Sequence[Measurement], options: Mapping[str, Any]) -> Generator:
-    if options:
-        raise ParameterError("the Independent mechanism has no options")
-    best_one_ways(measurements, schema.domain)
-    return IndependentRecords(measurements, schema.domain)
+    def run(self, desk: Desk) -> IndependentModel:
+        """Measure all 1-ways."""
+        desk.measure_one_ways(rho=desk.left)
+        return self.learn(IndependentModel(), desk)

@@ -6,21 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chicle._checks import integer, number
-from chicle.counting.counter import MEMORY_LIMIT, Counted
-from chicle.counting.records import Countable
+from chicle._checks import MEMORY_LIMIT, integer, number
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
-from chicle.measurements.measurement import Measurement, estimate_total, measure
-from chicle.mechanisms.base import Mechanism
-from chicle.mechanisms.model_records import ModelRecords
-from chicle.models.pgm import Pgm, jt_size, jt_sizes
-from chicle.plans import Plan, Step, noise_errors, rough_cost
-from chicle.privacy.budget import Budget, calibrate, calibrate_choice
-from chicle.privacy.ledger import Ledger
-from chicle.releases.release import Generator, Release, generator_of
-from chicle.schema import Schema
-from chicle.selection import choose_worst
+from chicle.measurements.desk import Desk
+from chicle.measurements.measurement import Measurement, estimate_total
+from chicle.mechanisms.base import Mechanism, register
+from chicle.mechanisms.rounds import Chooser, EqualRounds, Pick, Round, rounds
+from chicle.mechanisms.stages import Stage, Stages, Table, choosing, counting
+from chicle.models.pgm import GraphicalModel, jt_size, jt_sizes
+from chicle.plans import Cost, noise_errors
+from chicle.privacy.budget import calibrate
 from chicle.workload import Workload
 
 __all__ = ["MWEM"]
@@ -34,6 +30,7 @@ _BYTES = 8  # of a cell of the junction tree
 _BYTES_MEASURED = 300  # that a model takes for each measured cell, at most, beside its junction tree
 
 
+@register
 @dataclass(kw_only=True, eq=False, repr=False)
 class MWEM(Mechanism):
     """MWEM+PGM: begin with a uniform model; in each round measure a clique of the workload that it gets wrong.
@@ -84,101 +81,82 @@ class MWEM(Mechanism):
     alpha: float = 0.9
     max_size: int = 80_000_000
     iterations: int = 1_000
+    per_pair = 5.0
 
     def __post_init__(self) -> None:
         # A plan and a fit both read it.
         if isinstance(self.workload, Iterator):
             self.workload = list(self.workload)
 
-    def _check(self, schema: Schema) -> None:
-        self._generation()
-        alpha = number("alpha", self.alpha)
-        if not 0 < alpha < 1:
+    def check(self, domain: Domain) -> None:
+        """Raise for parameters that cannot be used, and for a workload that no model has room for."""
+        integer("iterations", self.iterations, 1)
+        integer("max_size", self.max_size, _BYTES)
+        if not 0 < number("alpha", self.alpha) < 1:
             raise ParameterError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
-        self._candidates(schema.domain)
+        self._candidates(domain)
 
-    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
-        domain, k = schema.domain, schema.max_records_per_person
-        candidates, rounds = self._candidates(domain), self._rounds(domain)
-        counting, tables, choices = self._parts(budget.rho)
-        sigma = calibrate(tables / rounds, l2_sensitivity=k)
-        cells = [float(domain.cells(clique)) for clique in _worth(candidates, domain, n)]
-        cost = rough_cost(domain, n, per_pair=5)
-        choosing = rounds * (_PER_CELL * sum(cells) + _PER_RECORD * n * len(cells)) * 1e-9
-        least, most = noise_errors([min(cells), max(cells)], [sigma] * 2, n)
-        told = "1 choice" if rounds == 1 else f"{rounds:,} choices"
-        steps = [
-            Step(
-                release="records",
-                of="their number",
-                values=1,
-                rho=counting,
-                sigma=calibrate(counting, l2_sensitivity=k),
-            ),
-            Step(release="selection", of=f"{told} among {len(candidates):,} cliques", rho=choices),
-            Step(release="marginal", of="the chosen cliques", rho=tables, error=most, least_error=least),
-        ]
+    def stages(self, table: Table) -> Stages:
+        """Split the budget between the number of records, choices and tables."""
+        domain, total = table.domain, self._rounds(table.domain)
+        first = _COUNTING * table.rho
+        tables = self.alpha * (table.rho - first)
+        candidates = self._candidates(domain)
+        cells = [float(domain.cells(clique)) for clique in _worth(candidates, domain, int(table.n))]
+        sigma = calibrate(tables / total, l2_sensitivity=table.k)
+        least, most = noise_errors([min(cells), max(cells)], [sigma] * 2, int(table.n))
+        said = "1 choice" if total == 1 else f"{total:,} choices"
+        of = f"{said} among {len(candidates):,} cliques"
+        selection = Stage(name="selection", rho=table.rho - first - tables, of=of)
+        return Stages.of(counting(first), selection, choosing(table, tables, errors=(least, most)))
+
+    def cost(self, table: Table) -> Cost:
+        """Return about how long a fit and a sample take, and how much memory."""
+        domain, n = table.domain, int(table.n)
+        cells = [float(domain.cells(clique)) for clique in _worth(self._candidates(domain), domain, n)]
+        asking = self._rounds(domain) * (_PER_CELL * sum(cells) + _PER_RECORD * n * len(cells)) * 1e-9
         model = _COPIES * min(self.max_size, _BYTES * domain.cells(domain))
-        return Plan(
-            "MWEM", budget, steps, n, replace(cost, seconds=cost.seconds + choosing, memory=cost.memory + model)
-        )
+        cost = super().cost(table)
+        return replace(cost, seconds=cost.seconds + asking, memory=cost.memory + model)
 
-    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
-        domain, k = schema.domain, schema.max_records_per_person
-        candidates, rounds = self._candidates(domain), self._rounds(domain)
-        counting, tables, choices = self._parts(rho)
-        sigma = calibrate(tables / rounds, l2_sensitivity=k)
-        epsilon = calibrate_choice(choices / rounds, accounting=ledger.budget.accounting)
-        measured = measure(
-            records,
-            [()],
-            calibrate(counting, l2_sensitivity=k),
-            ledger,
-            purpose="number of records",
-            threads=self.threads,
-        )
-        model: Pgm | None = None
-        counted = Counted(records)
-        for _ in range(rounds):
-            model = _model(measured, domain, self.max_size, model, self.threads).fit(_ROUND_STEPS)
-            fitting = self._fitting(candidates, measured, domain)
-            chosen = choose_worst(
-                counted.keep(fitting, self.threads),
-                fitting,
-                model.marginals,
-                ledger,
-                epsilon=epsilon,
-                weights=[1.0] * len(fitting),
-                penalties=[domain.cells(clique) for clique in fitting],
-                threads=self.threads,
-            )
-            measured += measure(counted, [fitting[chosen]], sigma, ledger, threads=self.threads)
-        told = {name for table in measured for name in table.clique}
-        notes = tuple(
-            f"{name!r} is in no measured marginal: its values come evenly" for name in domain if name not in told
-        )
-        return Release(schema, tuple(measured), ledger, "MWEM", self._generation(), notes)
+    def run(self, desk: Desk) -> GraphicalModel:
+        """Measure the number of records, then what the model gets wrong, round by round."""
+        domain = desk.domain
+        stages = self.stages(Table.at(desk))
+        desk.measure([()], rho=stages.rho("records"), purpose="number of records")
+        schedule = EqualRounds(self._rounds(domain), stages.rho("selection"), stages.rho("marginal"))
+        rounds(desk, self._fitted_to(desk, None), _Worst(self, self._candidates(domain)), schedule, self._refit(desk))
+        held = {name for table in desk.transcript.measurements for name in table.clique}
+        for name in domain:
+            if name not in held:
+                desk.note(f"{name!r} is in no measured marginal: its values come evenly")
+        return self.learn(GraphicalModel(iterations=self.iterations, memory_limit=self._memory_limit), desk)
 
-    def _generation(self) -> dict[str, Any]:
-        """Return all that records depend on but measurements."""
-        return {
-            "iterations": integer("iterations", self.iterations, 1),
-            "max_size": integer("max_size", self.max_size, _BYTES),
-        }
+    def parameters(self, domain: Domain) -> dict[str, Any]:
+        """Return the parameters as plain data."""
+        return {**super().parameters(domain), "workload": self._workload(domain).to_plain(domain)}
 
-    def _parts(self, rho: float) -> tuple[float, float, float]:
-        """Return the rho of the number of records, of all tables and of all choices."""
-        counting = _COUNTING * rho
-        tables = self.alpha * (rho - counting)
-        return counting, tables, rho - counting - tables
+    @property
+    def _memory_limit(self) -> int:
+        return 2 * self.max_size + MEMORY_LIMIT
+
+    def _refit(self, desk: Desk) -> Any:  # noqa: ANN401 - a function of the model before
+        return lambda before: self._fitted_to(desk, before)
+
+    def _fitted_to(self, desk: Desk, before: GraphicalModel | None) -> GraphicalModel:
+        """Return the model of all measurements so far, as good as a choice needs it."""
+        model = GraphicalModel(iterations=_ROUND_STEPS, memory_limit=self._memory_limit)
+        return model.fit(desk.transcript.measurements, desk.domain, start=before, threads=self.threads)
+
+    def _workload(self, domain: Domain) -> Workload:
+        return Workload.all_kway(domain, 3) if self.workload is None else Workload.of(self.workload).over(domain)
 
     def _rounds(self, domain: Domain) -> int:
         return len(domain) if self.rounds is None else integer("rounds", self.rounds, 1)
 
     def _candidates(self, domain: Domain) -> list[Clique]:
         """Return the cliques of the workload that a model has room for, each alone."""
-        given = Workload.all_kway(domain, 3) if self.workload is None else Workload.of(self.workload).over(domain)
-        cliques = [clique for clique, weight in given.items() if weight > 0]
+        cliques = [clique for clique, weight in self._workload(domain).items() if weight > 0]
         most = min(self.max_size // _BYTES, MEMORY_LIMIT // (_BYTES_MEASURED * self._rounds(domain)))
         small = [clique for clique in cliques if domain.cells(clique) <= most]
         if fitting := self._fitting(small, [], domain):
@@ -198,22 +176,20 @@ class MWEM(Mechanism):
         return _worth(fitting, domain, estimate_total(measured)) if measured else fitting
 
 
+@dataclass
+class _Worst(Chooser[GraphicalModel]):
+    """One clique a round, by the exponential mechanism: the score is ``|M_r - model_r|_1 - n_r``."""
+
+    mechanism: MWEM
+    candidates: Sequence[Clique]
+
+    def choose(self, desk: Desk, model: GraphicalModel, now: Round) -> list[Pick]:
+        fitting = self.mechanism._fitting(self.candidates, desk.transcript.measurements, desk.domain)  # noqa: SLF001
+        penalties = [float(desk.domain.cells(clique)) for clique in fitting]
+        return [Pick(desk.choose(fitting, model.expect, rho=now.choosing, penalties=penalties).clique)]
+
+
 def _worth(cliques: Sequence[Clique], domain: Domain, n: int) -> list[Clique]:
     """Return cliques whose score may be above 0 with n records; where there is none, the one of fewest cells."""
     small = [clique for clique in cliques if domain.cells(clique) < 2 * max(n, 1)]
     return small or [min(cliques, key=domain.cells)]
-
-
-def _model(
-    measured: Sequence[Measurement], domain: Domain, max_size: int, start: Pgm | None, threads: int | None
-) -> Pgm:
-    return Pgm(measured, domain, start=start, threads=threads, memory_limit=_memory_limit(max_size))
-
-
-def _memory_limit(max_size: int) -> int:
-    return 2 * max_size + MEMORY_LIMIT
-
-
-@generator_of("MWEM")
-def _generator(schema: Schema, measurements: Sequence[Measurement], told: Mapping[str, Any]) -> Generator:
-    return ModelRecords(measurements, schema.domain, told["iterations"], memory_limit=_memory_limit(told["max_size"]))

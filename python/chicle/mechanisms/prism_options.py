@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import get_args
 
 from chicle._checks import integer
 from chicle.denoising.tables import PULL
 from chicle.errors import ParameterError
+from chicle.models.denoised import DenoisedModel
 from chicle.models.descent import NamedStart
 from chicle.selection.expected_error import CAUTION
 from chicle.selection.levels import SIZES
 
-__all__ = ["PrismOptions"]
+__all__ = ["PrismOptions", "check_options"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class PrismOptions:
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
                 raise ParameterError(f"{name} must be a share between 0 and 1, not {value!r}")
-        for name in ("theta", "caution", "pull", "triple_bonus", "triple_error", "threshold", "significance"):
+        for name in ("theta", "caution", "triple_bonus", "triple_error"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ParameterError(f"{name} must be finite and at least 0, not {getattr(self, name)!r}")
         if not isinstance(self.sizes, tuple):
@@ -87,8 +87,26 @@ class PrismOptions:
         for size in self.sizes:
             integer("a level's size", size, 2)
         integer("order", self.order, 2, 4)
-        if self.start not in get_args(NamedStart):
-            raise ParameterError(f"start must be one of {get_args(NamedStart)}, not {self.start!r}")
-        integer("sweeps", self.sweeps, 1)
-        if self.replicate is not None:
-            integer("replicate", self.replicate, 1)
+        self.model()
+
+    def model(self) -> DenoisedModel:
+        """Return the model of Prism's tables, not fitted yet."""
+        return DenoisedModel(
+            absorb=self.absorb,
+            low_rank=self.low_rank,
+            pull=self.pull,
+            start=self.start,
+            sweeps=self.sweeps,
+            threshold=self.threshold,
+            significance=self.significance,
+            replicate=self.replicate,
+        )
+
+
+def check_options(options: PrismOptions | None) -> PrismOptions:
+    """Return the options of Prism, those by default for ``None``."""
+    if options is None:
+        return PrismOptions()
+    if not isinstance(options, PrismOptions):
+        raise ParameterError(f"options must be PrismOptions, not a {type(options).__name__}")
+    return options

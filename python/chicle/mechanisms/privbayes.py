@@ -2,8 +2,8 @@
 
 The network is made of released scores: the InDif of every pair of attributes, one noisy vector, which [P] section 6.1
 puts in the place of mutual information too. So the structure costs one release however many networks are weighed, and
-its sensitivity is the one that `chicle.selection.indif` proves: each score is the L1 distance of exact counts from a
-product of 1-ways that were released before, and moves by exactly k records at most.
+its sensitivity is the one that `chicle.measurements.scores` proves: each score is the L1 distance of exact counts from
+a product of 1-ways that were released before, and moves by exactly k records at most.
 
 Attributes join the network one by one. A family, an attribute X with parents P, is worth
 
@@ -21,25 +21,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from chicle._checks import integer, number
-from chicle.counting.counter import MEMORY_LIMIT
-from chicle.counting.records import Countable
+from chicle._checks import MEMORY_LIMIT, integer, number
 from chicle.domain import Clique, Domain
-from chicle.measurements.merges import compress, over_original
-from chicle.mechanisms.base import Mechanism, in_parts
-from chicle.mechanisms.mst import compressed_model, pairs_with_room
-from chicle.models.pgm import jt_size
-from chicle.plans import Plan, Step, one_way_steps, pair_errors, rough_cost
-from chicle.privacy.budget import Budget
-from chicle.privacy.ledger import Ledger
-from chicle.releases.release import Release, generator_of
-from chicle.schema import Schema
-from chicle.selection import indif
+from chicle.measurements.desk import Desk
+from chicle.measurements.merges import merge_rare
+from chicle.mechanisms.base import Mechanism, parts_of, register
+from chicle.mechanisms.basis import NO_PAIR
+from chicle.mechanisms.stages import Stages, Table, choosing, scoring, singles
+from chicle.models.base import Model
+from chicle.models.independent import IndependentModel
+from chicle.models.pgm import GraphicalModel, jt_size, pairs_with_room
 from chicle.selection.expected_error import steady
 
 __all__ = ["PrivBayes"]
@@ -47,6 +42,7 @@ __all__ = ["PrivBayes"]
 _MODEL = 16 * 2**20  # bytes of the junction tree up to which families may have several parents
 
 
+@register
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivBayes(Mechanism):
     """Measure 1-ways and the families of a Bayesian network; records follow the graphical model of them.
@@ -83,62 +79,46 @@ class PrivBayes(Mechanism):
     shares: tuple[float, float, float] = (0.2, 0.1, 0.7)
     theta: float = 3.0
     iterations: int = 1_000
+    per_pair = 5.0
 
-    def _check(self, schema: Schema) -> None:
-        self._generation()
-        self._parts(1.0, schema.domain)
+    def check(self, domain: Domain) -> None:
+        """Raise for parameters that cannot be used."""
+        del domain
+        number("theta", self.theta)
+        integer("iterations", self.iterations, 1)
         integer("parents", self.parents, 1)
 
-    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
-        domain, k = schema.domain, schema.max_records_per_person
-        first, second, third = self._parts(budget.rho, domain)
-        steps = one_way_steps(domain, first, k, n)
-        if candidates := len(_candidates(domain)):
-            # Were all pairs measured; a network has fewer tables, some of them larger.
-            least, most = pair_errors(domain, third, k, n) or (None, None)
-            steps += [
-                Step(release="selection", of=f"{candidates:,} pairs", values=candidates, rho=second),
-                Step(release="marginal", of="the families", rho=third, error=most, least_error=least),
-            ]
-        return Plan("PrivBayes", budget, steps, n, rough_cost(domain, n, per_pair=5))
+    def stages(self, table: Table) -> Stages:
+        """Split the budget between 1-ways, scores and the families."""
+        first, second, third = parts_of(table.rho, self.shares)
+        if not (candidates := _candidates(table.domain)):
+            return Stages.of(singles(table, table.rho))
+        # Errors as if all pairs were measured; a network has fewer tables, some of them larger.
+        return Stages.of(
+            singles(table, first), scoring(second, len(candidates)), choosing(table, third, "the families")
+        )
 
-    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
-        options, domain = self._generation(), schema.domain
-        first, second, third = self._parts(rho, domain)
-        singles: list[Clique] = [(name,) for name in domain]
-        one_ways = self._measure(records, singles, first, ledger, "1-way")
-        if not (candidates := _candidates(domain)):
-            return Release(schema, tuple(one_ways), ledger, "PrivBayes", options)
-        compression = compress(one_ways, domain, theta=self.theta)
-        coded = compression.encode(records)
+    def run(self, desk: Desk) -> Model:
+        """Measure 1-ways, score pairs, measure the families of a network."""
+        stages = self.stages(Table.at(desk))
+        desk.measure_one_ways(rho=stages.rho("1-way"))
+        merged = desk.merged(merge_rare(desk.one_ways(), desk.domain, theta=self.theta))
         # What noise has left one value of depends on nothing.
-        several = [pair for pair in candidates if min(compression.domain.shape(pair)) > 1]
+        several = [pair for pair in _candidates(desk.domain) if min(merged.domain.shape(pair)) > 1]
         families: list[Clique] = []
-        rest = second + third
         if several:
-            rest = third
-            noise = records.max_records_per_person / math.sqrt(math.pi * third)
-            told = indif(coded, ledger, rho=second, one_ways=compression.one_ways, pairs=several, threads=self.threads)
-            scores = dict(zip(told.cliques, steady(told.values, told.sigma).tolist(), strict=True))
-            families = network(scores, compression.domain, noise=noise, parents=self.parents)
-        if not families:
-            # The rest makes the 1-ways better; values are merged by one of each attribute, so the worse ones go.
-            again = self._measure(records, singles, rest, ledger, "1-way")
-            best = [min(both, key=lambda one: one.sigma) for both in zip(one_ways, again, strict=True)]
-            notes = ("no pair of attributes stands out: attributes are independent",)
-            return Release(schema, tuple(best), ledger, "PrivBayes", options, notes)
-        measured = self._measure(coded, families, rest, ledger)
-        released = [over_original(table, compression) for table in measured]
-        return Release(schema, (*one_ways, *released), ledger, "PrivBayes", options)
-
-    def _generation(self) -> dict[str, Any]:
-        """Return all that records depend on but measurements."""
-        return {"theta": number("theta", self.theta), "iterations": integer("iterations", self.iterations, 1)}
-
-    def _parts(self, rho: float, domain: Domain) -> tuple[float, float, float]:
-        """Return the rho of the 1-ways, of selection and of the families."""
-        parts = in_parts(rho, self.shares)
-        return parts if _candidates(domain) else (rho, 0.0, 0.0)
+            third = stages.rho("marginal")
+            scores = merged.score(several, merged.independence(), rho=stages.rho("selection"))
+            steadied = dict(zip(scores.cliques, steady(scores.values, scores.sigma).tolist(), strict=True))
+            noise = desk.k / math.sqrt(math.pi * third)
+            families = network(steadied, merged.domain, noise=noise, parents=self.parents)
+        if families:
+            merged.measure(families, rho=desk.left)
+        elif "marginal" in stages:
+            desk.measure_one_ways(rho=desk.left)
+            desk.note(NO_PAIR)
+            return self.learn(IndependentModel(), desk)
+        return self.learn(GraphicalModel(iterations=self.iterations), merged)
 
 
 def _candidates(domain: Domain) -> list[Clique]:
@@ -207,6 +187,3 @@ def network(scores: Mapping[Clique, float], domain: Domain, *, noise: float, par
         families.append(domain.clique(names[i] for i in family))
         total += float(sizes[family].prod()) ** (2 / 3)
     return families
-
-
-generator_of("PrivBayes")(compressed_model)

@@ -1,33 +1,25 @@
-"""PrivSyn ([P] Algorithm 3): 1-ways, filter rare values, select by InDif and DenseMarg, combine, measure, generate."""
+"""PrivSyn ([P] Algorithm 3): 1-ways, rare values merged, cliques chosen by InDif and DenseMarg, measured, generated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any, Literal, get_args
 
-from chicle._checks import check_seed, integer, memory_bytes, number
-from chicle.counting.counter import MEMORY_LIMIT
-from chicle.counting.records import Countable, Records
-from chicle.denoising.consistency import project
-from chicle.domain import Clique, Domain
-from chicle.errors import DomainError, InfeasibleError, ParameterError
-from chicle.measurements.measurement import Measurement
-from chicle.measurements.merges import Compression, compress, over_compressed, over_original
-from chicle.mechanisms.base import Mechanism, in_parts
-from chicle.models.compose import compose
-from chicle.models.descent import descend
-from chicle.models.gum import gum
-from chicle.models.mcf import mcf
-from chicle.models.pgm import jt_size, model_bytes, pgm
-from chicle.plans import Plan, Step, noise_errors, one_way_steps, pair_errors, rough_cost
-from chicle.privacy.budget import Budget, calibrate
-from chicle.privacy.ledger import Ledger
-from chicle.releases.release import Generator, Note, Release, generator_of, singles_of
-from chicle.schema import Schema
-from chicle.selection import budget_shares, combine, dense_marg, given_cliques, indif
-from chicle.selection.indif import Form
+from chicle._checks import MEMORY_LIMIT, integer, memory_bytes, number
+from chicle.domain import Clique, Domain, pairs
+from chicle.errors import InfeasibleError, ParameterError
+from chicle.measurements.desk import Desk
+from chicle.measurements.merges import merge_rare
+from chicle.mechanisms.base import Mechanism, parts_of, register
+from chicle.mechanisms.stages import Stages, Table, choosing, marginals, scoring, singles
+from chicle.models.base import Model
+from chicle.models.composed import KERNELS, ComposedModel, check_options
+from chicle.models.pgm import GraphicalModel, jt_size, model_bytes, pgm
+from chicle.plans import Cost, rough_cost
+from chicle.query import one_ways
+from chicle.selection.combine import combine, given_cliques
+from chicle.selection.dense_marg import dense_marg
 
 __all__ = ["PrivSyn"]
 
@@ -40,12 +32,13 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "mcf": {},
     "pgm": {"iterations": 300},
 }
-_KERNELS: dict[str, Callable[..., Records]] = {"gum": gum, "descent": descend, "mcf": mcf, "pgm": pgm}
-
 
 _MODEL = 4 * 2**20  # bytes of the junction tree of chosen pairs
 
+Form = Literal["released", "published"]
 
+
+@register
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivSyn(Mechanism):
     """The published system, every part of it, with exact accounting and tuned record kernels unless asked otherwise.
@@ -100,130 +93,80 @@ class PrivSyn(Mechanism):
         if isinstance(self.cliques, Iterator):
             self.cliques = list(self.cliques)
 
-    def _check(self, schema: Schema) -> None:
-        domain, options = schema.domain, self._generation()
-        self._parts(1.0, domain)
+    @property
+    def title(self) -> str:
+        """What a plan calls this mechanism."""
+        return f"PrivSyn ({self.generator})"
+
+    def cost(self, table: Table) -> Cost:
+        """Return about how long a fit and a sample take, and how much memory."""
+        return rough_cost(table.domain, int(table.n), per_pair=9 if self.generator == "gum" else 15)
+
+    def check(self, domain: Domain) -> None:
+        """Raise for parameters that cannot be used on these attributes."""
+        self._model()
+        number("theta", self.theta)
         integer("gamma", self.gamma, 0)
         if self.form not in get_args(Form):
             raise ParameterError(f"form must be one of {get_args(Form)}, not {self.form!r}")
         given = [] if self.cliques is None else given_cliques(self.cliques, domain)
         if given and self.generator == "pgm":
-            _check_model([*((name,) for name in domain), *given], domain, options["options"])
+            _check_model([*one_ways(domain), *given], domain, self._options())
 
-    def _plan(self, schema: Schema, budget: Budget, n: int) -> Plan:
-        domain, k = schema.domain, schema.max_records_per_person
-        first, second, third = self._parts(budget.rho, domain)
-        steps = one_way_steps(domain, first, k, n)
-        if self.cliques is None:
-            pairs = len(domain) * (len(domain) - 1) // 2
-            if pairs:
-                steps.append(Step(release="selection", of=f"{pairs:,} pairs", values=pairs, rho=second))
-            least, most = pair_errors(domain, third, k, n) or (None, None)
-            steps.append(Step(release="marginal", of="the chosen cliques", rho=third, error=most, least_error=least))
-        else:
-            chosen = given_cliques(self.cliques, domain)
-            for clique, share in zip(chosen, budget_shares(chosen, domain), strict=True):
-                # Values may still be merged, so the cells are at most so many and the noise depends on the others'.
-                sigma = calibrate(third * share, l2_sensitivity=k)
-                (error,) = noise_errors([float(domain.cells(clique))], [sigma], n)
-                steps.append(Step(release="marginal", of=" x ".join(clique), rho=third * share, error=error))
-        per_pair = 9 if self.generator == "gum" else 15
-        return Plan(f"PrivSyn ({self.generator})", budget, steps, n, rough_cost(domain, n, per_pair=per_pair))
+    def stages(self, table: Table) -> Stages:
+        """Split the budget between 1-ways, scores and the chosen cliques; given cliques need no scores."""
+        first, second, third = parts_of(table.rho, self.shares)
+        if self.cliques is not None:
+            given = given_cliques(self.cliques, table.domain)
+            return Stages.of(singles(table, first), marginals(table, second + third, given, merged=True))
+        if not (number := len(table.domain) * (len(table.domain) - 1) // 2):
+            return Stages.of(singles(table, first), choosing(table, second + third))
+        return Stages.of(singles(table, first), scoring(second, number), choosing(table, third))
 
-    def _fit(self, records: Countable, schema: Schema, rho: float, ledger: Ledger) -> Release:
-        options = self._generation()
-        first, second, third = self._parts(rho, schema.domain)
-        domain = schema.domain
-        singles: list[Clique] = [(name,) for name in domain]
-        given = None if self.cliques is None else given_cliques(self.cliques, domain)
-        one_ways = self._measure(records, singles, first, ledger, "1-way")
-        compression = compress(one_ways, domain, theta=self.theta)
-        coded = compression.encode(records)
-        chosen = self._select(coded, compression.one_ways, ledger, second, third) if given is None else given
+    def run(self, desk: Desk) -> Model:
+        """Measure 1-ways, choose cliques by the scores of pairs unless they are given, and measure them."""
+        stages = self.stages(Table.at(desk))
+        desk.measure_one_ways(rho=stages.rho("1-way"))
+        merged = desk.merged(merge_rare(desk.one_ways(), desk.domain, theta=self.theta))
+        chosen = self._select(merged, stages) if self.cliques is None else given_cliques(self.cliques, desk.domain)
         # With nothing worth a marginal, the rest of the budget makes the 1-ways better.
-        measured = self._measure(coded, chosen or singles, third, ledger)
-        released = [over_original(table, compression) for table in measured]
-        return Release(schema, (*one_ways, *released), ledger, "PrivSyn", options)
+        merged.measure(chosen or one_ways(desk.domain), rho=stages.rho("marginal"))
+        return self.learn(self._model(), merged)
 
-    def _select(
-        self, records: Countable, one_ways: Sequence[Measurement], ledger: Ledger, second: float, third: float
-    ) -> list[Clique]:
-        if len(records.domain) < 2:
+    def _select(self, desk: Desk, stages: Stages) -> list[Clique]:
+        """Choose cliques by released scores of all pairs."""
+        if not (candidates := pairs(desk.domain)):
             return []
-        scores = indif(records, ledger, rho=second, one_ways=one_ways, form=self.form, threads=self.threads)
-        pairs = dense_marg(
+        rho = stages.rho("selection")
+        if self.form == "published":
+            scores = desk.dependence(candidates, rho=rho)
+        else:
+            scores = desk.score(candidates, desk.independence(), rho=rho)
+        chosen = dense_marg(
             scores,
-            records.domain,
-            rho=third,
-            l2_sensitivity=records.max_records_per_person,
-            allow_not_private=not ledger.private,
+            desk.domain,
+            rho=stages.rho("marginal"),
+            l2_sensitivity=desk.k,
+            allow_unprotected=not desk.protected,
         )
         if self.generator == "pgm":
-            return _within(_MODEL, pairs, records.domain)
-        return combine(pairs, records.domain, gamma=self.gamma)
+            return _within(_MODEL, chosen, desk.domain)
+        return combine(chosen, desk.domain, gamma=self.gamma)
 
-    def _generation(self) -> dict[str, Any]:
-        """Return all that records depend on but measurements."""
-        if self.generator not in _KERNELS:
+    def _options(self) -> dict[str, Any]:
+        """Return the options of the generator."""
+        if self.generator not in _DEFAULTS:
             raise ParameterError(f"generator must be 'gum', 'descent', 'mcf' or 'pgm', not {self.generator!r}")
         options = _DEFAULTS[self.generator] if self.options is None else self.options
-        _check_options(self.generator, options)
-        return {
-            "generator": self.generator,
-            "options": dict(options),
-            "theta": number("theta", self.theta),
-            "separate": self.separate,
-            "append": self.append,
-        }
+        check_options(KERNELS.get(self.generator, pgm), self.generator, options)
+        return dict(options)
 
-    def _parts(self, rho: float, domain: Domain) -> tuple[float, float, float]:
-        """Return the rho of the 1-ways, of selection and of the chosen marginals."""
-        first, second, third = in_parts(rho, self.shares)
-        selects = self.cliques is None and len(domain) > 1
-        return (first, second, third) if selects else (first, 0.0, second + third)
-
-
-@dataclass(frozen=True, eq=False)
-class _PrivSynRecords(Generator):
-    """Targets made to agree, then records of them by a kernel, over the compressed domain."""
-
-    targets: Sequence[Measurement]
-    compression: Compression
-    generator: str
-    options: Mapping[str, Any]
-    separate: bool
-    append: bool
-
-    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
-        make = _KERNELS[self.generator]
-
-        def kernel(targets: Sequence[Measurement], domain: Domain, rows: int, seed: int) -> Records:
-            return make(targets, domain, rows, seed=seed, threads=threads, progress=note, **self.options)
-
-        domain = self.compression.domain
+    def _model(self) -> Model:
+        options = self._options()
         if self.generator == "pgm":
             # The likeliest model needs neither tables that agree nor help with the easy parts.
-            return self.compression.decode(kernel(self.targets, domain, n, check_seed(seed)), seed)
-        tables = project(self.targets, domain, threads=threads)
-        made = compose(kernel, tables, domain, n, seed, separate=self.separate, append=self.append)
-        return self.compression.decode(made, seed)
-
-
-@generator_of("PrivSyn")
-def _generator(
-    schema: Schema,
-    measurements: Sequence[Measurement],
-    told: Mapping[str, Any],
-) -> Generator:
-    _check_options(told["generator"], told["options"])
-    one_ways, rest = singles_of(schema, measurements)
-    compression = compress(one_ways, schema.domain, theta=told["theta"])
-    measured = [over_compressed(table, compression) for table in rest]
-    for table in measured:
-        if table.coarsening:
-            raise DomainError(f"the measurement of {table.clique!r} is coarser than the values that PrivSyn keeps")
-    targets = [*compression.one_ways, *measured]
-    return _PrivSynRecords(targets, compression, told["generator"], told["options"], told["separate"], told["append"])
+            return GraphicalModel(**options)
+        return ComposedModel(kernel=self.generator, options=options, separate=self.separate, append=self.append)
 
 
 def _check_model(cliques: Sequence[Clique], domain: Domain, options: Mapping[str, Any]) -> None:
@@ -243,11 +186,3 @@ def _within(size: int, chosen: Sequence[Clique], domain: Domain) -> list[Clique]
         if jt_size([*kept, clique], domain) <= size:
             kept.append(clique)
     return kept
-
-
-def _check_options(generator: str, options: Mapping[str, Any]) -> None:
-    taken = [p.name for p in signature(_KERNELS[generator]).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    known = [name for name in taken if name not in ("seed", "threads", "progress", "zeros")]
-    for name in options:
-        if name not in known:
-            raise ParameterError(f"options of {generator!r} have no {name!r}; there are {', '.join(known)}")

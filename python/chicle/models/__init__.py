@@ -1,9 +1,23 @@
-"""From measurements to records. Everything here is post-processing: it cannot reach the private data."""
+"""From measurements to records. Everything here is post-processing: it cannot reach the private data.
 
-from chicle.models.descent import Descent, descend
-from chicle.models.gum import Gum, gum
-from chicle.models.independent import independent
-from chicle.models.mcf import mcf
-from chicle.models.pgm import Pgm, jt_size, pgm
+`base` says what a model is. `independent`, `descent`, `denoised`, `composed` and `pgm` hold one family each; `gum`,
+`mcf`, `descent` and `draws` hold the record kernels that they use.
+"""
 
-__all__ = ["Descent", "Gum", "Pgm", "descend", "gum", "independent", "jt_size", "mcf", "pgm"]
+from chicle.models.base import Model, model_of, register_model
+from chicle.models.composed import ComposedModel
+from chicle.models.denoised import DenoisedModel
+from chicle.models.descent import DescentModel
+from chicle.models.independent import IndependentModel
+from chicle.models.pgm import GraphicalModel
+
+__all__ = [
+    "ComposedModel",
+    "DenoisedModel",
+    "DescentModel",
+    "GraphicalModel",
+    "IndependentModel",
+    "Model",
+    "model_of",
+    "register_model",
+]

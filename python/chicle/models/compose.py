@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from chicle.counting.records import Codes, Records, code_dtype
+from chicle.codes import Codes, code_dtype
+from chicle.counting.records import Records
 from chicle.domain import Clique, Domain
 from chicle.measurements.measurement import Measurement
 
@@ -97,12 +97,7 @@ def _leaf(targets: Sequence[Measurement]) -> tuple[Measurement, Clique] | None:
 def _margin(target: Measurement, without: Clique) -> list[Measurement]:
     """Return what a target says of its other attributes, where those are at least two."""
     kept = tuple(name for name in target.clique if name not in without)
-    if len(kept) < 2:
-        return []
-    axes = tuple(i for i, name in enumerate(target.clique) if name in without)
-    values = target.values.sum(axis=axes)
-    sigma = target.sigma * (target.values.size / values.size) ** 0.5
-    return [replace(target, clique=kept, values=values, sigma=sigma)]
+    return [target.margin(kept)] if len(kept) >= 2 else []
 
 
 def _append(

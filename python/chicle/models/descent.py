@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from chicle import _core
-from chicle._checks import check_seed, integer, memory_bytes, threads_or_all
-from chicle.counting.counter import MEMORY_LIMIT
+from chicle._checks import MEMORY_LIMIT, check_seed, check_size, integer, memory_bytes, threads_or_all
 from chicle.counting.records import Records
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
-from chicle.measurements.measurement import Measurement, estimate_total
-from chicle.models import start as starts
-from chicle.models.targets import check_size, check_targets
+from chicle.measurements.arrays import measurements_from_arrays, measurements_to_arrays
+from chicle.measurements.desk import Progress
+from chicle.measurements.measurement import Measurement, check_all, estimate_total
+from chicle.models.base import CountedModel, Model, State, register_model
+from chicle.models.draws import draw_independent, draw_mixed, draw_tree
 
-__all__ = ["Descent", "descend"]
+__all__ = ["Descent", "DescentModel", "descend"]
 
 NamedStart: TypeAlias = Literal["independent", "tree", "mixed"]
 Start: TypeAlias = NamedStart | Records
 
-_STARTS = {"independent": starts.independent, "tree": starts.spanning_tree, "mixed": starts.mixed}
+_STARTS = {"independent": draw_independent, "tree": draw_tree, "mixed": draw_mixed}
 
 
 def descend(
@@ -49,7 +52,7 @@ def descend(
     Parameters
     ----------
     measurements
-        Of cliques of any size, at any resolution (`Measurement.coarsening`). Fractional and negative values are fine,
+        Of cliques of any size, at any resolution (`Measurement.buckets`). Fractional and negative values are fine,
         and exact counts too (with any equal sigma).
     domain
         The attributes.
@@ -57,7 +60,7 @@ def descend(
         Number of records; by default the estimate from the measurements. With another number the measurements are
         scaled to it.
     start
-        ``"tree"`` (the default), ``"independent"`` or ``"mixed"``, half of each, see `chicle.models.start`; or
+        ``"tree"`` (the default), ``"independent"`` or ``"mixed"``, half of each, see `chicle.models.draws`; or
         records to start from, which are not changed.
     sweeps
         Most sweeps over all attributes. Noisy measurements want few (3 or so), exact ones more.
@@ -157,7 +160,7 @@ class Descent:
         self._threshold = _at_least_0("threshold", threshold)
         _at_least_0("significance", significance)
         seed = check_seed(seed)
-        targets = check_targets(measurements, self._domain)
+        targets = check_all(measurements, self._domain)
         estimate = estimate_total(measurements)
         first = self._start(measurements, n, start, seed=seed, threads=threads)
         scale = len(first) / estimate if estimate > 0 and len(first) > 0 else 1.0
@@ -168,13 +171,8 @@ class Descent:
             [first[name] for name in self._domain],
             list(self._domain),
             list(self._domain.values()),
-            [[self._domain.position(name) for name in target.clique] for target in used],
             [
-                (
-                    target.values.reshape(-1) * scale,
-                    (finest / target.sigma) ** 2,
-                    list(zip(target.values.shape, target.maps, strict=True)),
-                )
+                (target.axes(self._domain.positions), target.floats * scale, (finest / target.sigma) ** 2)
                 for target in used
             ],
             seed,
@@ -233,3 +231,49 @@ def _at_least_0(name: str, value: float) -> float:
     if not (np.isfinite(value) and value >= 0):
         raise ParameterError(f"{name} must be a number of at least 0, not {value!r}")
     return float(value)
+
+
+@register_model("descent")
+@dataclass(kw_only=True, eq=False)
+class DescentModel(CountedModel):
+    """Records by residual descent towards the measurements as they are.
+
+    Attributes
+    ----------
+    sweeps
+        Most sweeps. Beyond three, records come closer to the noisy tables but no closer to the true one.
+
+    Examples
+    --------
+    >>> domain = Domain({"age": 3, "sex": 2})
+    >>> measured = [Measurement(("age", "sex"), np.array([[400, 198], [0, 2], [0, 200]]), 1.0)]
+    >>> model = DescentModel().fit(measured, domain)
+    >>> model.expect([("age",)])
+    [array([598.,   2., 200.])]
+    """
+
+    sweeps: int = 3
+
+    def __post_init__(self) -> None:
+        integer("sweeps", self.sweeps, 0)
+
+    def _fit(
+        self,
+        measurements: list[Measurement],
+        *,
+        start: Model | None,
+        threads: int | None,
+        progress: Progress | None,
+    ) -> None:
+        del start, threads, progress
+        self._targets = check_all([self.merge.over(one) for one in measurements], self.merge.domain)
+
+    def _records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+        domain = self.merge.domain
+        return descend(self._targets, domain, n, sweeps=self.sweeps, seed=seed, threads=threads, progress=progress)
+
+    def _state(self) -> dict[str, npt.NDArray[Any]]:
+        return measurements_to_arrays(self._targets, self.merge.domain)
+
+    def _restore(self, state: State) -> None:
+        self._targets = measurements_from_arrays(state, self.merge.domain)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import exp, isfinite, sqrt
+from dataclasses import dataclass, replace
+from math import exp, sqrt
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
-from chicle._checks import check_seed, integer, threads_or_all
-from chicle.counting.counter import MEMORY_LIMIT
+from chicle._checks import MEMORY_LIMIT, check_seed, integer, threads_or_all
 from chicle.counting.records import Records
-from chicle.domain import Clique, Domain
+from chicle.domain import Domain
 from chicle.errors import DomainError, InfeasibleError, ParameterError
-from chicle.measurements.measurement import Measurement
-from chicle.models.independent import independent
-from chicle.models.ties import ranks, tied_first
+from chicle.measurements.measurement import Measurement, check_all, estimate_total
+from chicle.models.draws import draw_independent
+from chicle.models.rewriting import rewriting_ranks, strongest_first
 
 __all__ = ["DECAYS", "Gum", "Progress", "gum"]
 
@@ -26,7 +25,7 @@ Progress: TypeAlias = Callable[[int, float], None]
 """Called after each pass with its number, from 1, and the mean error of the targets."""
 
 Variant: TypeAlias = Literal["published", "tuned"]
-Order: TypeAlias = Literal["worst-first", "tied-first", "given", "random"]
+Order: TypeAlias = Literal["worst-first", "strongest-first", "given", "random"]
 Decay: TypeAlias = Literal["step", "exponential", "linear", "sqrt", "constant"]
 
 DECAYS: Mapping[str, Callable[[int], float]] = {
@@ -59,7 +58,7 @@ class _Options:
 
 _VARIANTS: Mapping[str, _Options] = {
     "published": _Options(1.0, "step", (0.5, 1.0), "multiplicative", "capped", "random", "worst-first"),
-    "tuned": _Options(0.7, "step", (0.03,), "proportional", "excess", "matched", "tied-first"),
+    "tuned": _Options(0.7, "step", (0.03,), "proportional", "excess", "matched", "strongest-first"),
 }
 _CHOICES = {
     "growth": ("multiplicative", "proportional"),
@@ -112,8 +111,8 @@ def gum(
         How often to visit all targets.
     variant
         ``"published"``: the options of the paper. ``"tuned"``: ``growth="proportional"``, ``removal="excess"``,
-        ``pairing="matched"``, ``duplicate=0.03``, ``alpha=0.7``, ``order="tied-first"``, for which ten passes do. The
-        options below overrule it one by one.
+        ``pairing="matched"``, ``duplicate=0.03``, ``alpha=0.7``, ``order="strongest-first"``, for which ten passes do.
+        The options below overrule it one by one.
     alpha
         Update rate of the first pass.
     decay
@@ -129,11 +128,12 @@ def gum(
         proportion to ``s - t``.
     pairing
         Which freed record goes to which cell when replaced: ``"random"``; ``"matched"``, those first that need to
-        change only one attribute, if possible the one least tied to the others; ``"flow"``, so that the fewest
+        change only one attribute, if possible the one that depends least on the others; ``"flow"``, so that the fewest
         attributes change in all (see `chicle.mcf`).
     order
-        ``"worst-first"``: the target with the largest error at its last visit first; ``"tied-first"``: those of the
-        attributes most tied to each other first, so that fewer visits undo others; ``"given"``; ``"random"``.
+        ``"worst-first"``: the target with the largest error at its last visit first; ``"strongest-first"``: those of
+        the attributes that depend on each other most first, so that fewer visits undo others; ``"given"``;
+        ``"random"``.
     seed
         Fixes all draws.
     threads
@@ -220,19 +220,18 @@ class Gum:
         )
         checked = check_tables(targets, self._domain)
         size = _size(n, start, self._domain, checked)
-        scaled = [(clique, onto_total(values, size)) for clique, values, _ in checked]
+        scaled = [replace(target, values=onto_total(np.asarray(target.values, np.float64), size)) for target in checked]
         self._rng = np.random.default_rng(check_seed(seed))
         if start is None:
             start = independent_start(scaled, self._domain, size, seed=int(self._rng.integers(2**63)))
-        by_ties = self._options.pairing == "matched" or self._options.order == "tied-first"
-        places = ranks(scaled, self._domain) if by_ties else [0] * len(self._domain)
-        self._tied_first = tied_first([clique for clique, _ in scaled], places, self._domain)
+        by_rank = self._options.pairing == "matched" or self._options.order == "strongest-first"
+        places = rewriting_ranks(scaled, self._domain) if by_rank else [0] * len(self._domain)
+        self._strongest_first = strongest_first([target.clique for target in scaled], places, self._domain)
         self._kernel = _core.Gum(
             [start[name] for name in self._domain],
             list(self._domain),
             list(self._domain.values()),
-            [[self._domain.position(name) for name in clique] for clique, _ in scaled],
-            [np.ascontiguousarray(values).reshape(-1) for _, values in scaled],
+            [(target.axes(self._domain.positions), np.ascontiguousarray(target.values), 1.0) for target in scaled],
             places,
             int(self._rng.integers(2**63)),
             threads_or_all(threads),
@@ -281,50 +280,28 @@ class Gum:
     def _visits(self) -> list[int]:
         if self._options.order == "worst-first":
             return [int(i) for i in np.argsort(-self._found, kind="stable")]
-        if self._options.order == "tied-first":
-            return self._tied_first
+        if self._options.order == "strongest-first":
+            return self._strongest_first
         if self._options.order == "random":
             return [int(i) for i in self._rng.permutation(len(self._found))]
         return list(range(len(self._found)))
 
 
-def check_tables(targets: Sequence[Measurement], domain: Domain) -> list[tuple[Clique, npt.NDArray[np.float64], float]]:
-    """Return cliques, values and sigmas of targets that fit the domain.
-
-    GUM takes what other generators do not, exact tables (sigma 0) and values of any size, and no buckets.
-    """
-    if isinstance(targets, Measurement) or not all(isinstance(target, Measurement) for target in targets):
-        raise DomainError("targets must be a list of Measurements")
-    if not targets:
-        raise DomainError("there are no targets; records are made from at least one")
-    checked = []
-    for target in targets:
-        clique, shape = domain.check(target.clique), domain.shape(target.clique)
-        if target.coarsening:
-            raise DomainError(f"target {clique!r} is in buckets; only descent takes those")
-        if target.values.shape != shape:
-            raise DomainError(f"target {clique!r} has shape {target.values.shape}; the domain says {shape}")
+def check_tables(targets: Sequence[Measurement], domain: Domain) -> list[Measurement]:
+    """Return targets that fit the domain: GUM takes exact tables (sigma 0) too, and no buckets."""
+    checked = check_all(targets, domain, exact=True, buckets=False)
+    for target in checked:
         if target.values.size * 8 > MEMORY_LIMIT or target.values.size >= 2**32:
             raise InfeasibleError(
-                f"target {clique!r} has {target.values.size} cells, above the limit of {MEMORY_LIMIT // 8}; "
+                f"target {target.clique!r} has {target.values.size} cells, above the limit of {MEMORY_LIMIT // 8}; "
                 "use smaller cliques"
             )
-        values = target.values.astype(np.float64)
-        if not np.isfinite(values).all():
-            raise DomainError(f"target {clique!r} has a value that is not finite; give a number for every cell")
-        if not (isfinite(target.sigma) and target.sigma >= 0):
-            raise DomainError(f"target {clique!r} has sigma {target.sigma}; it must be finite and not negative")
-        checked.append((clique, values, float(target.sigma)))
     return checked
 
 
 def onto_total(values: npt.NDArray[np.float64], total: int) -> npt.NDArray[np.float64]:
     """Return values of at least 0 that add up to `total`: negative ones become 0, the others keep their ratios."""
     kept = np.maximum(values, 0.0)
-    with np.errstate(over="ignore"):
-        is_huge = not np.isfinite(kept.sum())
-    if is_huge:
-        kept = kept / kept.max()
     found = kept.sum()
     scaled: npt.NDArray[np.float64] = (
         kept * (total / found) if found > 0 else np.full(values.shape, total / values.size)
@@ -332,29 +309,23 @@ def onto_total(values: npt.NDArray[np.float64], total: int) -> npt.NDArray[np.fl
     return scaled
 
 
-def independent_start(
-    targets: Sequence[tuple[Clique, npt.NDArray[np.float64]]], domain: Domain, n: int, *, seed: int
-) -> Records:
+def independent_start(targets: Sequence[Measurement], domain: Domain, n: int, *, seed: int) -> Records:
     """Draw records whose attributes follow the mean of the targets' margins, independently of each other."""
-    margins: dict[str, list[npt.NDArray[np.float64]]] = {name: [] for name in domain}
-    for clique, values in targets:
-        for axis, name in enumerate(clique):
-            margins[name].append(values.sum(axis=tuple(i for i in range(len(clique)) if i != axis)))
-    for name, found in margins.items():
+    means = []
+    for name in domain:
+        found = [target.margin((name,)).values for target in targets if name in target.clique]
         if not found:
             raise DomainError(f"attribute {name!r} is in no target; add a target of ({name!r},) or give a start")
-    # Margins of tables that add up to n need no further projection, so any total of at least 1 does.
-    means = [
-        Measurement((name,), onto_total(np.mean(found, axis=0), max(n, 1)), 1.0) for name, found in margins.items()
-    ]
-    return independent(means, domain, n, seed=seed)
+        # Margins of tables that add up to n need no further projection, so any total of at least 1 does.
+        means.append(Measurement((name,), onto_total(np.mean(found, axis=0), max(n, 1)), 1.0))
+    return draw_independent(means, domain, n, seed=seed)
 
 
 def _size(
     n: int | None,
     start: Records | None,
     domain: Domain,
-    targets: Sequence[tuple[Clique, npt.NDArray[np.float64], float]],
+    targets: Sequence[Measurement],
 ) -> int:
     if n is not None:
         n = integer("n", n, 0)
@@ -365,12 +336,9 @@ def _size(
             raise ParameterError("start has another number of records than n; leave n out, or give as many records")
         n = len(start)
     if n is None:
-        with np.errstate(over="ignore"):
-            totals = np.array([values.sum() for _, values, _ in targets])
-        variances = np.array([values.size * sigma**2 for _, values, sigma in targets])
-        exact = variances == 0
-        estimate = totals[exact].mean() if exact.any() else np.average(totals, weights=1 / variances)
-        n = max(0, round(float(estimate))) if isfinite(estimate) else MAX_RECORDS + 1
+        exact = [target for target in targets if target.sigma == 0]
+        n = round(float(np.mean([t.values.sum() for t in exact]))) if exact else estimate_total(targets)
+        n = max(n, 0)
     if n > MAX_RECORDS:
         raise InfeasibleError(f"n is above the limit of {MAX_RECORDS} records; give a smaller n")
     return int(n)

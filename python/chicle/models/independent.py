@@ -1,43 +1,73 @@
-"""Records whose attributes are independent: each follows its own noisy 1-way marginal. The first baseline."""
+"""Independent attributes: each follows its own noisy 1-way marginal. The first baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from chicle import _core
-from chicle._checks import check_seed, integer
+import numpy as np
+import numpy.typing as npt
+
+from chicle.counting.countable import Independence
 from chicle.counting.records import Records
-from chicle.denoising.consistency import onto_simplex
-from chicle.domain import Domain
-from chicle.measurements.measurement import Measurement, best_one_ways, estimate_total
+from chicle.measurements.desk import Progress
+from chicle.measurements.measurement import Measurement, average_repeats, best_one_ways, onto_simplex
+from chicle.models.base import Floats, Model, State, register_model
+from chicle.models.draws import draw_columns
+from chicle.query import Asked
 
-__all__ = ["independent"]
+__all__ = ["IndependentModel"]
 
 
-def independent(
-    measurements: Sequence[Measurement],
-    domain: Mapping[str, int],
-    n: int | None = None,
-    *,
-    seed: int | None = None,
-) -> Records:
-    """Draw records that follow the measured 1-way marginals and nothing else.
+@register_model("independent")
+@dataclass(kw_only=True, eq=False)
+class IndependentModel(Model):
+    """Records that follow the measured 1-way marginals and nothing else.
 
-    Parameters
-    ----------
-    measurements
-        At least one of each single attribute; the most precise one is used, larger cliques only help to estimate `n`.
-    domain
-        The attributes.
-    n
-        Number of records; by default the private estimate of it.
-    seed
-        Fixes the draw; the noise in the measurements is not touched by it.
+    An attribute that was measured several times follows the mean by inverse variance. Measurements of other cliques
+    only help to estimate how many records there are.
+
+    Examples
+    --------
+    >>> from chicle import Domain
+    >>> domain = Domain({"age": 3, "sex": 2})
+    >>> measured = [Measurement(("age",), np.array([6, -1, 2]), 1.0), Measurement(("sex",), np.array([5, 3]), 1.0)]
+    >>> model = IndependentModel().fit(measured, domain)
+    >>> np.bincount(model.records(8_000, seed=0)["sex"])
+    array([5000, 3000])
+    >>> model.expect([("age",)])[0].round(2)
+    array([6., 0., 2.])
     """
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
-    estimate = estimate_total(measurements)
-    size = estimate if n is None else integer("n", n, 0)
-    best = best_one_ways(measurements, domain)
-    weights = [onto_simplex(best[name].values, max(estimate, 1)) for name in domain]
-    columns = _core.draw(list(domain.values()), [None] * len(domain), weights, size, check_seed(seed))
-    return Records(dict(zip(domain, columns, strict=True)), domain)
+
+    def _fit(
+        self,
+        measurements: list[Measurement],
+        *,
+        start: Model | None,
+        threads: int | None,
+        progress: Progress | None,
+    ) -> None:
+        del start, threads, progress
+        singles = average_repeats([self.merge.over(one) for one in measurements if len(one.clique) == 1])
+        best = best_one_ways(singles, self.merge.domain)
+        self._weights = {name: onto_simplex(one.values, self.total) for name, one in best.items()}
+
+    def _expect(self, queries: Sequence[Asked], *, threads: int | None) -> list[Floats]:
+        del threads
+        shares = {name: weights / max(weights.sum(), 1e-300) for name, weights in self._weights.items()}
+        return Independence(shares, float(self.total))(queries)
+
+    def _records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+        del progress
+        return draw_columns(self.merge.domain, self._weights, {}, n, seed=seed, threads=threads)
+
+    def _state(self) -> dict[str, npt.NDArray[Any]]:
+        return {f"weights-{i}": weights for i, weights in enumerate(self._weights.values())}
+
+    def _restore(self, state: State) -> None:
+        weights = [np.asarray(state[f"weights-{i}"], dtype=np.float64) for i in range(len(self.merge.domain))]
+        for (name, size), one in zip(self.merge.domain.items(), weights, strict=True):
+            if one.shape != (size,) or not (np.isfinite(one).all() and (one >= 0).all()):
+                raise ValueError(f"the weights of {name!r} do not fit its values")
+        self._weights = dict(zip(self.merge.domain, weights, strict=True))

@@ -53,10 +53,10 @@ def mcf(
     [array([4, 4, 2])]
     """
     checked = domain if isinstance(domain, Domain) else Domain(domain)
-    for clique, values, _ in check_tables(targets, checked):
-        if values.size > MAX_CELLS:
+    for target in check_tables(targets, checked):
+        if target.values.size > MAX_CELLS:
             raise InfeasibleError(
-                f"target {clique!r} has {values.size} cells, above the limit of {MAX_CELLS} "
+                f"target {target.clique!r} has {target.values.size} cells, above the limit of {MAX_CELLS} "
                 "for a min-cost flow; use smaller cliques, or gum"
             )
     run = Gum(

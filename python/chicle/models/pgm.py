@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from chicle import _core
-from chicle._checks import check_seed, integer, memory_bytes, threads_or_all
-from chicle.counting.counter import MEMORY_LIMIT
+from chicle._checks import MEMORY_LIMIT, check_seed, check_size, integer, memory_bytes, number, threads_or_all
 from chicle.counting.records import Records
-from chicle.domain import Clique, Domain
+from chicle.domain import Clique, Domain, pairs
 from chicle.errors import DomainError, ParameterError
-from chicle.measurements.measurement import Measurement, estimate_total
-from chicle.models.targets import Floats, Target, check_size, check_targets
+from chicle.measurements.arrays import measurements_from_arrays, measurements_to_arrays
+from chicle.measurements.desk import Progress
+from chicle.measurements.measurement import Measurement, check_all, estimate_total
+from chicle.models.base import Model, State, register_model
+from chicle.query import Asked, Query
 
-__all__ = ["Pgm", "Zeros", "jt_size", "jt_sizes", "model_bytes", "pgm"]
+__all__ = ["GraphicalModel", "Pgm", "Zeros", "jt_size", "jt_sizes", "model_bytes", "pairs_with_room", "pgm"]
 
 Zeros: TypeAlias = Mapping[Clique, npt.ArrayLike]
 """Structural zeros: for some cliques which of their cells no record can be in, as an array of truth values."""
 
+Floats: TypeAlias = npt.NDArray[np.float64]
+
 _BYTES = 8  # of a cell
+_BYTES_OF_TREE = 400  # that the model of a tree takes for each measured cell, at most
 _VECTORS = 32  # that fitting keeps, with a number for each measured value
 _BATCH = 5  # steps between two looks at whether to go on
 _WINDOW = 10  # steps over which the loss must fall
@@ -96,6 +102,7 @@ class Pgm:
         Structural zeros: cells that must stay empty, of any cliques. These cliques become part of the model.
     start
         A model to go on from: its potentials are kept wherever a clique was measured by both, at the same resolution.
+        Or the potentials themselves, one table for each measurement.
 
     Attributes
     ----------
@@ -123,30 +130,22 @@ class Pgm:
         domain: Mapping[str, int],
         *,
         zeros: Zeros | None = None,
-        start: Pgm | None = None,
+        start: Pgm | Sequence[Floats] | None = None,
         threads: int | None = None,
         memory_limit: int = MEMORY_LIMIT,
     ) -> None:
         self._domain = domain if isinstance(domain, Domain) else Domain(domain)
         memory_bytes(memory_limit)
-        targets = check_targets(measurements, self._domain)
+        targets = check_all(measurements, self._domain)
         self._keys = [_key(target) for target in targets]
         self.total = max(estimate_total(measurements), 1)
         self._kernel = _core.Pgm(
+            list(self._domain),
             list(self._domain.values()),
-            [self._positions(target.clique) for target in targets],
-            [
-                (
-                    target.values.reshape(-1),
-                    target.sigma**-2,
-                    # Not strict: the one value of the clique () has an axis to numpy.
-                    list(zip(target.values.shape, target.maps, strict=False)),
-                )
-                for target in targets
-            ],
+            [(target.axes(self._domain.positions), target.floats, target.sigma**-2) for target in targets],
             _check_zeros(zeros, self._domain),
             float(self.total),
-            None if start is None else self._warm(targets, start),
+            self._warm(targets, start) if isinstance(start, Pgm) else start,
             memory_limit,
             threads_or_all(threads),
         )
@@ -207,15 +206,16 @@ class Pgm:
         """Return the expected counts of any clique, measured or not."""
         return self.marginals([clique])[0]
 
-    def marginals(self, cliques: Iterable[Iterable[str]]) -> list[Floats]:
-        """Return the expected counts of any cliques, axes in their order.
+    def marginals(self, cliques: Iterable[Asked | Iterable[str]]) -> list[Floats]:
+        """Return the expected counts of any cliques, axes in their order; or of queries in buckets.
 
         Those inside the junction tree are read off it, others are worked out by messages along it, which cliques asked
         for together share; if one takes more than the memory limit, an `InfeasibleError` says so.
         """
-        named = [self._domain.check(clique) for clique in cliques]
-        tables = self._kernel.marginals([self._positions(clique) for clique in named])
-        return [table.reshape(self._domain.shape(clique)) for table, clique in zip(tables, named, strict=True)]
+        asked = [one.checked(self._domain) if isinstance(one, Query) else self._domain.check(one) for one in cliques]
+        tables = self._kernel.marginals([self._axes(one) for one in asked])
+        shapes = [self._domain.shape(one) if isinstance(one, tuple) else one.shape(self._domain) for one in asked]
+        return [table.reshape(shape) for table, shape in zip(tables, shapes, strict=True)]
 
     def marginals_within(self, cells: int, cliques: Iterable[Iterable[str]]) -> list[Floats | None]:
         """Return the expected counts of those cliques that are not too costly, and ``None`` for the others.
@@ -230,7 +230,7 @@ class Pgm:
         """
         integer("cells", cells, 0)
         named = [self._domain.check(clique) for clique in cliques]
-        tables = self._kernel.marginals_within(cells, [self._positions(clique) for clique in named])
+        tables = self._kernel.marginals_within(cells, [self._axes(clique) for clique in named])
         return [
             None if table is None else table.reshape(self._domain.shape(clique))
             for table, clique in zip(tables, named, strict=True)
@@ -242,10 +242,15 @@ class Pgm:
         columns = self._kernel.records(self.total if n is None else n, check_seed(seed))
         return Records(dict(zip(self._domain, columns, strict=True)), self._domain)
 
-    def _positions(self, clique: Clique) -> list[int]:
-        return [self._domain.position(name) for name in clique]
+    def potentials(self) -> list[Floats]:
+        """Return the logarithms of the factors of the model, one table for each measurement."""
+        return self._kernel.potentials()
 
-    def _warm(self, targets: Sequence[Target], start: Pgm) -> list[Floats]:
+    def _axes(self, asked: Asked) -> list[tuple[int, npt.NDArray[np.uint32] | None]]:
+        names, buckets = (asked, {}) if isinstance(asked, tuple) else (asked.clique, asked.buckets)
+        return [(self._domain.position(name), buckets.get(name)) for name in names]
+
+    def _warm(self, targets: Sequence[Measurement], start: Pgm) -> list[Floats]:
         if start._domain != self._domain:
             raise DomainError("the model to start from must have the same domain: attributes, sizes and order")
         known: dict[Any, list[Floats]] = {}
@@ -259,6 +264,103 @@ class Pgm:
 
     def __repr__(self) -> str:
         return f"Pgm of {len(self._keys)} measurements over {self._domain!r}: {self.size:,} bytes, loss {self.loss:.6g}"
+
+
+@register_model("graphical")
+@dataclass(kw_only=True, eq=False)
+class GraphicalModel(Model):
+    """The graphical model of all measurements, as a `Model`.
+
+    Attributes
+    ----------
+    iterations, tolerance
+        As for `Pgm.fit`.
+    memory_limit
+        Most bytes that the model may take.
+    zeros
+        Structural zeros, over the attributes before any merge; a merged attribute has none.
+
+    Examples
+    --------
+    >>> measured = [Measurement(("age", "sex"), np.array([[40, 20], [0, 20], [0, 20]]), 1.0)]
+    >>> model = GraphicalModel().fit(measured, Domain({"age": 3, "sex": 2}))
+    >>> model.expect([("sex",)])[0].round(2)
+    array([40., 60.])
+    """
+
+    iterations: int = 1_000
+    tolerance: float = 1e-4
+    memory_limit: int = MEMORY_LIMIT
+    zeros: Zeros = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        integer("iterations", self.iterations, 1)
+        memory_bytes(self.memory_limit)
+        if not 0 <= number("tolerance", self.tolerance) < 1:
+            raise ParameterError(f"tolerance must be from 0 to below 1, not {self.tolerance!r}")
+
+    @property
+    def pgm(self) -> Pgm:
+        """The model itself."""
+        _ = self.domain
+        return self._pgm
+
+    def params(self) -> dict[str, Any]:
+        """Return the parameters as plain data; structural zeros are part of the state."""
+        return {"iterations": self.iterations, "tolerance": self.tolerance, "memory_limit": self.memory_limit}
+
+    def _fit(
+        self,
+        measurements: list[Measurement],
+        *,
+        start: Model | None,
+        threads: int | None,
+        progress: Progress | None,
+    ) -> None:
+        domain = self.merge.domain
+        self._targets = [self.merge.over(one) for one in measurements]
+        self._zeros = {} if self.merge.changes else dict(self.zeros)
+        self._pgm = Pgm(
+            self._targets,
+            domain,
+            zeros=self._zeros,
+            start=start.pgm if isinstance(start, GraphicalModel) else None,
+            threads=threads,
+            memory_limit=self.memory_limit,
+        ).fit(self.iterations, tolerance=self.tolerance, progress=progress)
+        self._total = self._pgm.total
+
+    def _expect(self, queries: Sequence[Asked], *, threads: int | None) -> list[Floats]:
+        del threads
+        return self._pgm.marginals(queries)
+
+    def _records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+        del threads, progress
+        return self._pgm.records(n, seed)
+
+    def _state(self) -> dict[str, npt.NDArray[Any]]:
+        domain = self.merge.domain
+        potentials = np.concatenate([np.empty(0), *(one.reshape(-1) for one in self._pgm.potentials())])
+        zeros = [(domain.clique(names), np.asarray(cells)) for names, cells in self._zeros.items()]
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for i, (names, cells) in enumerate(zeros):
+            arrays[f"zeros-{i}-attributes"] = np.array([domain.position(name) for name in names], dtype=np.int64)
+            arrays[f"zeros-{i}-cells"] = cells.astype(np.uint8)
+        return {**measurements_to_arrays(self._targets, domain), "potentials": potentials, **arrays}
+
+    def _restore(self, state: State) -> None:
+        domain, names = self.merge.domain, list(self.merge.domain)
+        self._targets = measurements_from_arrays(state, domain)
+        self._zeros = {}
+        while f"zeros-{len(self._zeros)}-cells" in state:
+            i = len(self._zeros)
+            clique = tuple(names[place] for place in state[f"zeros-{i}-attributes"].tolist())
+            self._zeros[clique] = state[f"zeros-{i}-cells"].astype(np.bool_)
+        ends = np.cumsum([one.values.size for one in self._targets])
+        if ends[-1] != state["potentials"].size or not np.isfinite(state["potentials"]).all():
+            raise DomainError("the potentials of the model do not fit its measurements")
+        start = [np.ascontiguousarray(part) for part in np.split(state["potentials"], ends[:-1])]
+        self._pgm = Pgm(self._targets, domain, zeros=self._zeros, start=start, memory_limit=self.memory_limit)
 
 
 def jt_size(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -> int:
@@ -298,18 +400,24 @@ def jt_sizes(
     return [_BYTES * number for number in cells]
 
 
+def pairs_with_room(domain: Domain, memory: int = MEMORY_LIMIT) -> list[Clique]:
+    """Return the pairs of which the model of a tree has room in memory, whichever are chosen."""
+    most = memory // (_BYTES_OF_TREE * len(domain))
+    return [pair for pair in pairs(domain) if domain.cells(pair) <= most]
+
+
 def model_bytes(cliques: Sequence[Clique], domain: Domain) -> int:
     """Return all the memory that a `Pgm` of measurements of these cliques, not in buckets, counts against its limit."""
     return 2 * jt_size(cliques, domain) + _BYTES * (2 + _VECTORS) * sum(domain.cells(clique) for clique in cliques)
 
 
-def _key(target: Target) -> tuple[Any, ...]:
+def _key(target: Measurement) -> tuple[Any, ...]:
     """Return what tells whether two measurements have the same cells."""
-    return target.clique, tuple(None if buckets is None else buckets.tobytes() for buckets in target.maps)
+    return target.query.key
 
 
-def _check_zeros(zeros: Zeros | None, domain: Domain) -> list[tuple[list[int], npt.NDArray[np.bool_]]]:
-    checked = []
+def _check_zeros(zeros: Zeros | None, domain: Domain) -> list[tuple[list[tuple[int, None]], npt.NDArray[np.bool_]]]:
+    checked: list[tuple[list[tuple[int, None]], npt.NDArray[np.bool_]]] = []
     for names, given in (zeros or {}).items():
         clique, cells = domain.check(names), np.asarray(given)
         if cells.dtype != np.bool_ or cells.shape != domain.shape(clique):
@@ -319,5 +427,5 @@ def _check_zeros(zeros: Zeros | None, domain: Domain) -> list[tuple[list[int], n
             )
         if cells.all():
             raise DomainError(f"the structural zeros of {clique!r} leave no cell; leave at least one of them False")
-        checked.append(([domain.position(name) for name in clique], np.ascontiguousarray(cells).reshape(-1)))
+        checked.append(([(domain.position(name), None) for name in clique], np.ascontiguousarray(cells).reshape(-1)))
     return checked

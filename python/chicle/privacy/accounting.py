@@ -1,27 +1,26 @@
 """Convert between (epsilon, delta)-DP, Gaussian DP (mu), zCDP (rho) and pure DP, always rounding against ourselves.
 
-Three conversions, each in every direction a caller needs, from exact to crude:
+Three families of conversions, from exact to crude:
 
 - `gdp_*`: Gaussian noise composes exactly to mu-GDP, and mu-GDP is exactly the curve
   delta(eps) = Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2)  (Balle and Wang 2018, Thm 8; Dong, Roth and Su 2022).
-- `zcdp_*`: every rho-zCDP mechanism, also with exponential-mechanism steps ([A] Proposition 4).
+- `zcdp_*`: any rho-zCDP mechanism, also one with steps of the exponential mechanism ([A] Proposition 4).
 - `zcdp_basic_*`: the closed form that PrivSyn uses ([P] Theorem 2), kept to reproduce it.
 
-`pure_mu` lets an epsilon-DP step join a Gaussian composition, `choice_mu` one of the exponential mechanism, which costs
-less. `discovery_*` say how likely it is that the values which
-only one person has show up when values are discovered.
+`pure_mu` and `choice_mu` give the mu at which a step joins a Gaussian composition: an epsilon-DP step, and a step of
+the exponential mechanism, which costs less. `discovery_*` bound the probability that discovery releases a value which
+only one person has.
 
-Rounding rule: an epsilon, a delta, a threshold or the mu of `pure_mu` and `choice_mu` is never below the true value, a
-budget (mu, rho) never above.
-How that is ensured:
+Rounding rule: an epsilon, a delta, a threshold, and the mu of `pure_mu` and `choice_mu` are never below the true value;
+a budget (mu, rho) is never above it. How that is ensured:
 
-- `math` functions are trusted to 16 ulps (glibc's own tests fail above 9). Every formula below is arranged without
-  harmful cancellation, so that each of its terms is then good to `_ROUNDING`; what is left is added to the result.
-- The GDP inverses return a point at which the rounded-up delta was *seen* to meet the target: safe whatever the search
-  did. The zCDP bound holds at every Renyi order, so a search for the best order cannot make it unsafe either.
+- `math` functions are trusted to 16 ulps (glibc's own tests fail above 9). Every formula below avoids harmful
+  cancellation, so each of its terms is good to `_ROUNDING`; that error is added to the result.
+- The GDP inverses return a point at which the rounded-up delta was *computed* and meets the target. This is safe
+  whatever the search did. The zCDP bound holds at every Renyi order, so the search for the best order is safe too.
 
-The price is a relative error below 1e-10 in the working range (epsilon from 1e-3 to 100, delta from 1e-15 to 1e-2); far
-outside it grows, always to the safe side. Cost: at most 63 evaluations of a closed form, under a millisecond.
+The price is a relative error below 1e-10 in the working range (epsilon from 1e-3 to 100, delta from 1e-15 to 1e-2); it
+grows far outside, always to the safe side. Cost: at most 63 evaluations of a closed form, under a millisecond.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ if TYPE_CHECKING:
 
 _ROUNDING = 2.0**-46  # relative error granted to a term: 64 ulps
 _SQRT_2PI = math.sqrt(2 * math.pi)
-_ORDERS = (1e-150, 1e150)  # where to look for x = alpha - 1; the square stays finite
+_ORDERS = (1e-150, 1e150)  # the range of x = alpha - 1; its square stays finite
 
 
 def gdp_delta(*, epsilon: float, mu: float) -> float:
     """Return the smallest delta such that mu-GDP implies (epsilon, delta)-DP, rounded up.
 
-    With a, b = eps/mu -+ mu/2 both terms share one density, e^eps phi(b) = phi(a), so that
-    delta = phi(a) (R(a) - R(b)) with the Mills ratio R(x) = Phi(-x)/phi(x): nothing overflows.
+    With a, b = eps/mu -+ mu/2 both terms have the same density, e^eps phi(b) = phi(a). So
+    delta = phi(a) (R(a) - R(b)) with the Mills ratio R(x) = Phi(-x)/phi(x), and nothing overflows.
     """
     epsilon, mu = _at_least_0("epsilon", epsilon), _at_least_0("mu", mu)
     if mu == 0:
@@ -75,8 +74,8 @@ def gdp_mu(*, epsilon: float, delta: float) -> float:
 def zcdp_delta(*, epsilon: float, rho: float) -> float:
     """Return the delta of [A] Proposition 4 for which rho-zCDP implies (epsilon, delta)-DP, rounded up.
 
-    With x = alpha - 1, log delta = x((1 + x) rho - eps) - x log(1 + 1/x) - log(1 + x) at every x > 0. It is convex in
-    x, with derivative (1 + 2x) rho - eps - log(1 + 1/x); the minimum is where that changes sign.
+    With x = alpha - 1, log delta = x((1 + x) rho - eps) - x log(1 + 1/x) - log(1 + x) at every x > 0. This is convex
+    in x with derivative (1 + 2x) rho - eps - log(1 + 1/x); the minimum is where the derivative changes sign.
     """
     epsilon, rho = _at_least_0("epsilon", epsilon), _at_least_0("rho", rho)
     if rho == 0:
@@ -102,7 +101,7 @@ def zcdp_rho(*, epsilon: float, delta: float) -> float:
     """Return the largest rho that [A] Proposition 4 allows for (epsilon, delta)-DP, rounded down.
 
     `zcdp_delta`, solved for rho at fixed x. At the best x both (1 + 2x) rho = eps + log(1 + 1/x) and
-    x^2 rho + log(1 + x) = log(1/delta) hold; without rho that is one equation in x, with one root.
+    x^2 rho + log(1 + x) = log(1/delta) hold; eliminating rho gives one equation in x with one root.
     """
     epsilon, delta = _above_0("epsilon", epsilon), _probability("delta", delta)
     log = -math.log(delta)
@@ -119,7 +118,7 @@ def zcdp_basic_epsilon(*, rho: float, delta: float) -> float:
 def zcdp_basic_rho(*, epsilon: float, delta: float) -> float:
     """Return the rho at which [P] Theorem 2 gives epsilon, rounded down.
 
-    sqrt(rho) = sqrt(log(1/delta) + eps) - sqrt(log(1/delta)), written without the difference.
+    sqrt(rho) = sqrt(log(1/delta) + eps) - sqrt(log(1/delta)), rearranged to avoid the difference.
     """
     epsilon, delta = _above_0("epsilon", epsilon), _probability("delta", delta)
     log = -math.log(delta)
@@ -131,8 +130,8 @@ def pure_mu(*, epsilon: float) -> float:
     """Return the smallest mu such that every epsilon-DP mechanism is mu-GDP, 2 Phi^-1(e^eps / (1 + e^eps)), rounded up.
 
     The trade-off function of epsilon-DP is two straight lines, from (0, 1) and from (1, 0) to a kink on the diagonal at
-    1/(1 + e^eps). G_mu has the same ends and, with this mu, passes through the kink; being convex it lies below both
-    chords, so it bounds every epsilon-DP mechanism. A smaller mu would pass above the kink.
+    1/(1 + e^eps). G_mu has the same ends and, with this mu, passes through the kink. It is convex, so it lies below
+    both lines and bounds every epsilon-DP mechanism. With a smaller mu it would pass above the kink.
     """
     epsilon = _above_0("epsilon", epsilon)
     return _bisect(lambda mu: _normal_logit(mu / 2) * (1 - 4 * _ROUNDING) >= epsilon, good=math.inf, bad=0.0)
@@ -149,7 +148,7 @@ def choice_mu(*, epsilon: float) -> float:
     of that length in logits the one around 0 is the longest in normal quantiles: their derivative in logits is
     h(z) = Phi(z) Phi(-z) / phi(z) at z = Phi^-1(q), even in z and falling in abs(z). (h' < 0 for z > 0 says
     R(z) < 1 / (z + phi(z)/Phi(z)) of the Mills ratio R; Boyd's bound, R(z) <= pi / (2 z + sqrt((pi-2)^2 z^2 + 2 pi)),
-    gives it.) So t = eps / 2 is the worst, and there p = 1 - q = 1 / (1 + e^(-eps/2)).
+    gives it.) So t = eps / 2 is the worst case, and there p = 1 - q = 1 / (1 + e^(-eps/2)).
     """
     return pure_mu(epsilon=_above_0("epsilon", epsilon) / 2)
 
@@ -160,23 +159,24 @@ def choice_epsilon(*, mu: float) -> float:
 
 
 def discovery_delta(*, sigma: float, threshold: int, rows: int) -> float:
-    """Return how likely it is that a value which only one person has is discovered, rounded up.
+    """Return the probability that discovery releases a value which only one person has, rounded up.
 
     A value is discovered if its count plus rounded Gaussian noise reaches the threshold t. A count c does so with
     probability g(c) = P(c + round(sigma z) >= t) = P(sigma z >= t - c - 1/2). The person's rows may be spread over
-    several values that nobody else has: at most the sum of g(c_i), where the c_i are at least 1 and add up to at most
-    `rows`. g is convex below t, so the sum is greatest at an end: all rows in one value, or each in a value of its own.
+    several values that nobody else has. The probability is then at most the sum of g(c_i), where the c_i are at least 1
+    and add up to at most `rows`. g is convex below t, so the sum is greatest at one of two extremes: all rows have the
+    same value, or each row has a value of its own.
     """
     _above_0("sigma", sigma)
     if not 1 <= rows < threshold:
         raise PrivacyError(f"the threshold must be above {rows}, the rows of one person, not {threshold}")
-    together = _tail((threshold - rows - 0.5) / sigma)
-    apart = math.nextafter(rows * _tail((threshold - 1.5) / sigma), math.inf)
-    return min(1.0, max(together, apart))
+    one_value = _tail((threshold - rows - 0.5) / sigma)
+    own_values = math.nextafter(rows * _tail((threshold - 1.5) / sigma), math.inf)
+    return min(1.0, max(one_value, own_values))
 
 
 def discovery_threshold(*, sigma: float, delta: float, rows: int) -> int:
-    """Return the least threshold at which `discovery_delta` was seen to be at most delta."""
+    """Return the least threshold at which `discovery_delta` is at most delta."""
     _above_0("sigma", sigma)
     delta = _probability("delta", delta)
     low, high = rows, rows + 1
@@ -210,9 +210,10 @@ def _mills(x: float) -> float:
 def _mills_drop(center: float, mu: float) -> float:
     """Return R(center - mu/2) - R(center + mu/2) for the Mills ratio R, center >= 0, rounded up.
 
-    For small mu the difference would cancel. Its Taylor series, 2 sum_{k odd} I_k (mu/2)^k, has the positive
-    coefficients I_k = integral of t^k/k! exp(-t^2/2 - center t) over t > 0. By parts, k I_k = I_{k-2} - center I_{k-1}
-    with I_0 = R and I_{-1} = 1. So I_{k+2} <= I_k/(k + 2), and a geometric series bounds everything after I_3.
+    For small mu the difference would cancel, so its Taylor series is used. It is 2 sum_{k odd} I_k (mu/2)^k, with the
+    positive coefficients I_k = integral of t^k/k! exp(-t^2/2 - center t) over t > 0. By parts,
+    k I_k = I_{k-2} - center I_{k-1} with I_0 = R and I_{-1} = 1. So I_{k+2} <= I_k/(k + 2), and a geometric series
+    bounds everything after I_3.
     """
     if mu > 0.01:
         return _mills(center - mu / 2) * (1 + 2 * _ROUNDING) - _mills(center + mu / 2) * (1 - 2 * _ROUNDING)
@@ -225,9 +226,9 @@ def _mills_drop(center: float, mu: float) -> float:
 def _normal_logit(x: float) -> float:
     """Return log(Phi(x)/Phi(-x)) for x > 0, to a relative 2 `_ROUNDING` at any scale.
 
-    The odds are 1 + erf(x/sqrt 2)/Phi(-x); exp(-x^2/2) is taken out of both terms, lest large odds overflow.
+    The odds are 1 + erf(x/sqrt 2)/Phi(-x); exp(-x^2/2) is factored out of both terms, so large odds do not overflow.
     """
-    square = x * (x / 2)  # never inf before it passes every epsilon
+    square = x * (x / 2)  # above every epsilon before it can reach inf
     return square + math.log1p(math.expm1(-square) + _SQRT_2PI * math.erf(x / math.sqrt(2)) / _mills(x))
 
 
@@ -247,9 +248,9 @@ def _down(budget: float) -> float:
 
 
 def _bisect(holds: Callable[[float], bool], good: float, bad: float) -> float:
-    """Return the last float on the way from `good` to `bad` that was seen to hold, or `good` itself.
+    """Return the last float on the way from `good` to `bad` at which `holds` was true, or `good` itself.
 
-    Non-negative floats sort like their bit patterns: halving those meets two neighbours within 63 steps at any scale.
+    Non-negative floats sort like their bit patterns. Bisecting the patterns takes at most 63 steps at any scale.
     """
     low, high = _bits(good), _bits(bad)
     while abs(high - low) > 1:
@@ -278,7 +279,7 @@ def _above_0(name: str, value: float) -> float:
 
 def _at_least_0(name: str, value: float) -> float:
     if not 0 <= value < math.inf:
-        raise PrivacyError(f"{name} must be finite and at least 0, not {value!r}; 0 stands for nothing spent")
+        raise PrivacyError(f"{name} must be finite and at least 0, not {value!r}; 0 means that nothing is spent")
     return float(value)
 
 

@@ -1,44 +1,48 @@
-"""What may be spent: a privacy promise, and the rho that keeps it."""
+"""Budgets: a privacy promise, and the rho that may be spent under it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
 
 from chicle.errors import PrivacyError
 from chicle.privacy import accounting as _conversions
 
-__all__ = ["Accounting", "Budget", "calibrate", "calibrate_choice"]
+__all__ = ["Accounting", "Budget", "budget_shares", "calibrate", "calibrate_choice"]
 
 Accounting: TypeAlias = Literal["gdp", "zcdp", "zcdp-basic"]
 
-# sigma is rounded up by this share, so that parts of a budget never add up to more than the whole.
+# Sigma is rounded up by this share, so that the parts of a budget never add up to more than the whole.
 _SLACK = 1e-12
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Budget:
-    """A privacy promise, in one of three forms: (epsilon, delta), rho of zCDP, or mu of Gaussian DP.
+    """A privacy promise in one of three forms: (epsilon, delta), rho of zCDP, or mu of Gaussian DP.
 
-    Whatever the form, releases are added up in one currency, ``rho``: Gaussian noise of standard deviation sigma on
-    values of L2 sensitivity s costs ``rho = s^2 / (2 sigma^2)``, which under Gaussian DP is ``mu^2 / 2``.
+    In every form, the costs of releases are added up in rho. Gaussian noise of standard deviation sigma on values of L2
+    sensitivity s costs ``rho = s^2 / (2 sigma^2)``, which under Gaussian DP is ``mu^2 / 2``.
 
     Parameters
     ----------
     epsilon, delta
-        The promise, unless rho or mu is.
+        A promise in (epsilon, delta)-DP.
     rho
-        A promise in zero-concentrated DP.
+        A promise in zero-concentrated DP, instead of epsilon and delta.
     mu
-        A promise in Gaussian DP.
+        A promise in Gaussian DP, instead of epsilon and delta.
     discovery
-        What of delta is set aside for discovering values that are not declared; rho is what the rest of delta allows.
-        With rho or mu it is the whole delta: the promise holds but for an event of this probability.
+        The part of delta that is set aside for discovering values that are not declared; rho follows from the rest of
+        delta. With rho or mu, which have no delta, the promise holds except with this probability.
     accounting
-        How an (epsilon, delta) becomes a rho. ``"gdp"``, the default: exact for Gaussian noise. ``"zcdp"``: the tight
-        conversion of [A] Proposition 4, for mechanisms with many exponential-mechanism steps. ``"zcdp-basic"``: that
-        of [P] Theorem 2, to reproduce the paper.
+        How (epsilon, delta) is converted to rho. ``"gdp"``, the default, is exact for Gaussian noise. ``"zcdp"`` is the
+        tight conversion of [A] Proposition 4, for mechanisms with many steps of the exponential mechanism.
+        ``"zcdp-basic"`` is the conversion of [P] Theorem 2, to reproduce the paper.
 
     Examples
     --------
@@ -71,10 +75,10 @@ class Budget:
         if default is None:
             named = " and ".join(promise) or "nothing"
             raise PrivacyError(f"a budget is epsilon= with delta=, or rho=, or mu=; this one was given {named}")
-        chosen = default if accounting is None else accounting
-        if chosen not in get_args(Accounting):
+        how = default if accounting is None else accounting
+        if how not in get_args(Accounting):
             raise PrivacyError(f"accounting must be one of {get_args(Accounting)}, not {accounting!r}")
-        if "epsilon" not in promise and chosen != default:
+        if "epsilon" not in promise and how != default:
             raise PrivacyError(f"a budget in {next(iter(promise))} is accounted in {default!r}, not {accounting!r}")
         for name in ("epsilon", "delta", "mu"):
             object.__setattr__(self, name, promise.get(name))
@@ -82,12 +86,15 @@ class Budget:
             discovery = _probability("discovery", discovery)
             if "delta" in promise:
                 promise["delta"] = _rest(promise["delta"], discovery)
-        object.__setattr__(self, "rho", _rho(promise, chosen))
-        object.__setattr__(self, "accounting", chosen)
+        object.__setattr__(self, "rho", _rho(promise, how))
+        object.__setattr__(self, "accounting", how)
         object.__setattr__(self, "discovery", discovery)
 
     def epsilon_at(self, delta: float, rho: float | None = None, discovery: float | None = None) -> float:
-        """Return the epsilon at some delta of this budget, rounded up; or of a part rho and a part discovery of it."""
+        """Return the epsilon of this budget at some delta, rounded up.
+
+        With `rho` and `discovery`, return the epsilon of a budget of which only this much was spent.
+        """
         rho = self.rho if rho is None else rho
         discovery = (self.discovery or 0.0) if discovery is None else discovery
         if discovery:
@@ -99,7 +106,7 @@ class Budget:
         return _conversions.zcdp_basic_epsilon(rho=rho, delta=delta)
 
     def promise(self) -> dict[str, Any]:
-        """Return the arguments that make this budget."""
+        """Return the arguments that make an equal budget."""
         named = {name: value for name in ("epsilon", "delta", "mu") if (value := getattr(self, name)) is not None}
         aside = {} if self.discovery is None else {"discovery": self.discovery}
         return {**(named or {"rho": self.rho}), **aside, "accounting": self.accounting}
@@ -112,20 +119,20 @@ class Budget:
 _FORMS: dict[tuple[str, ...], Accounting] = {("epsilon", "delta"): "gdp", ("rho",): "zcdp", ("mu",): "gdp"}
 
 
-def _rho(promise: dict[str, float], chosen: Accounting) -> float:
+def _rho(promise: dict[str, float], how: Accounting) -> float:
     if "rho" in promise:
         return positive("rho", promise["rho"])
     if "mu" in promise:
         return _half_square(positive("mu", promise["mu"]))
-    if chosen == "gdp":
+    if how == "gdp":
         return _half_square(_conversions.gdp_mu(**promise))
-    if chosen == "zcdp":
+    if how == "zcdp":
         return _conversions.zcdp_rho(**promise)
     return _conversions.zcdp_basic_rho(**promise)
 
 
 def calibrate(rho: float | Budget, *, l2_sensitivity: float = 1) -> float:
-    """Return the sigma at which Gaussian noise on values of this sensitivity costs at most rho.
+    """Return the sigma at which Gaussian noise on values of this sensitivity costs rho, rounded up.
 
     Examples
     --------
@@ -137,7 +144,7 @@ def calibrate(rho: float | Budget, *, l2_sensitivity: float = 1) -> float:
 
 
 def calibrate_choice(rho: float, *, accounting: Accounting) -> float:
-    """Return the epsilon at which a choice by the exponential mechanism costs at most rho.
+    """Return the epsilon at which a choice by the exponential mechanism costs rho, rounded down.
 
     Examples
     --------
@@ -150,8 +157,25 @@ def calibrate_choice(rho: float, *, accounting: Accounting) -> float:
     return math.sqrt(8 * rho) * (1 - _SLACK)
 
 
+def budget_shares(cells: Sequence[int]) -> npt.NDArray[np.float64]:
+    """Return the shares of a budget that give tables of so many cells the least noise in all ([P] equation 1).
+
+    They are ~ cells^(2/3).
+
+    Examples
+    --------
+    >>> budget_shares([8, 27]).round(3).tolist()
+    [0.308, 0.692]
+    """
+    # In logarithms, since the cells of a clique may be more than a float holds.
+    logs = np.array([math.log(number) for number in cells])
+    weights: npt.NDArray[np.float64] = np.exp((logs - logs.max(initial=0.0)) * (2 / 3))
+    shares: npt.NDArray[np.float64] = weights / max(weights.sum(), 1.0)
+    return shares
+
+
 def real(name: str, value: object) -> float:
-    """Return a number as a Python float; numpy's will do, text will not."""
+    """Return a number as a Python float; numpy numbers are accepted, text is not."""
     if isinstance(value, (bool, str, bytes)):
         raise PrivacyError(f"{name} must be a number, not {value!r}")
     try:
@@ -176,10 +200,12 @@ def _probability(name: str, value: object) -> float:
 
 
 def _rest(delta: float, discovery: float) -> float:
-    """Return what is left of delta, rounded down."""
+    """Return the rest of delta, rounded down."""
     rest = math.nextafter(delta - discovery, 0.0)
     if rest <= 0:
-        raise PrivacyError(f"delta {delta:g} is not above the {discovery:g} that discovery takes of it; give more")
+        raise PrivacyError(
+            f"delta {delta:g} must be larger than the {discovery:g} that discovery takes of it; give a larger delta"
+        )
     return rest
 
 

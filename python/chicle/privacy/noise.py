@@ -1,7 +1,8 @@
 """Exact integer noise from the operating system's random generator.
 
-Drawn by `rust/core/src/noise`, whose headers argue exactness. There is no seed here: noise that somebody could repeat
-protects nobody. `TestNoise` is a repeatable stand-in for tests; a ledger that uses it is marked not private for good.
+`rust/core/src/noise` draws it; the headers there prove that it is exact. There is no seed here, because noise that
+somebody can repeat protects nobody. `TestNoise` is repeatable and for tests only; a ledger that uses it is marked as
+not protected for good.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def rounded_gaussian(
     Parameters
     ----------
     sigma
-        Standard deviation before rounding, from about 1e-3 to 1e12, taken as the exact binary number it is.
+        Standard deviation before rounding, from about 1e-3 to 1e12; the float is taken as an exact binary number.
     size
-        Number of draws, or the shape of the array of them.
+        Number of draws, or the shape of the array.
     threads
         How many threads to use; all there are, if ``None``.
     """
@@ -55,9 +56,9 @@ def discrete_laplace(
     Parameters
     ----------
     scale
-        From about 1e-3 to 1e12, taken as the exact binary number it is.
+        From about 1e-3 to 1e12; the float is taken as an exact binary number.
     size
-        Number of draws, or the shape of the array of them.
+        Number of draws, or the shape of the array.
     threads
         How many threads to use; all there are, if ``None``.
     """
@@ -68,14 +69,14 @@ def discrete_laplace(
 
 
 class SystemNoise:
-    """Noise for releases: a vector of several scales in one call."""
+    """Noise for releases, with several scales in one call."""
 
     def rounded_gaussian(self, sigmas: Sequence[float], sizes: Sequence[int]) -> npt.NDArray[np.int64]:
-        """Draw ``sizes[i]`` numbers of ``sigmas[i]``, one after another."""
+        """Return ``sizes[0]`` draws with ``sigmas[0]``, then ``sizes[1]`` draws with ``sigmas[1]``, and so on."""
         return _core.rounded_gaussian(sigmas, sizes, self._next_seed())
 
     def discrete_laplace(self, scales: Sequence[float], sizes: Sequence[int]) -> npt.NDArray[np.int64]:
-        """Draw ``sizes[i]`` numbers of ``scales[i]``, one after another."""
+        """Return ``sizes[0]`` draws with ``scales[0]``, then ``sizes[1]`` draws with ``scales[1]``, and so on."""
         return _core.discrete_laplace(scales, sizes, self._next_seed())
 
     def choose(self, gaps: npt.NDArray[np.uint64], scale: float) -> int:
@@ -88,7 +89,7 @@ class SystemNoise:
 
 @dataclass
 class TestNoise(SystemNoise):
-    """Noise that repeats, for tests only: what is released with it is not private."""
+    """Noise that repeats, for tests only: it does not protect what is released with it."""
 
     __test__ = False  # pytest: this is no test class
 
@@ -101,7 +102,7 @@ class TestNoise(SystemNoise):
 
 
 def check_scale(name: str, scale: float) -> float:
-    """Return a scale that the samplers take."""
+    """Return a scale, if the samplers accept it."""
     number = real(name, scale)
     if not MIN_SCALE <= number <= MAX_SCALE:
         raise PrivacyError(f"{name} must lie between {MIN_SCALE:.3g} and {MAX_SCALE:.3g}, not {number!r}")

@@ -26,7 +26,7 @@ Cost: O(cells) for each measurement that supports a clique, and one count of the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from statistics import NormalDist
@@ -35,12 +35,13 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle._text import percent
-from chicle.counting.counter import count
+from chicle.counting.countable import groups
 from chicle.counting.records import Records
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, ParameterError
-from chicle.measurements.measurement import Measurement, estimate_total, in_buckets
-from chicle.models.targets import Target, check_targets
+from chicle.measurements.measurement import Measurement, check_all, estimate_total
+from chicle.measurements.merges import sum_along
+from chicle.query import Buckets, Query
 
 __all__ = ["Distance", "ErrorBound", "count_in_buckets", "error_bounds", "noise_quantile"]
 
@@ -52,8 +53,6 @@ _ROUNDING = 1 / 12
 
 _FOR_THE_TOTAL = 0.2
 """The part of the risk that is taken with the number of records."""
-
-_CELLS_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +67,14 @@ class Distance:
         The table, in the order of the clique.
     limit
         What the L1 distance in records exceeds with at most a given probability.
-    coarsening
+    buckets
         The buckets in which attributes are seen.
     """
 
     clique: Clique
     expected: Floats
     limit: Callable[[float], float]
-    coarsening: Mapping[str, Map] = field(default_factory=dict)
+    buckets: Buckets = field(default_factory=dict)
 
     def in_order_of(self, clique: Clique) -> Distance:
         """Return the same with the attributes in another order."""
@@ -100,7 +99,7 @@ class ErrorBound:
         it chose what to measure, and None where that is not known.
     sigma
         Standard deviation of each cell's noise, in the same shape; None without support.
-    coarsening
+    buckets
         The buckets in which attributes are seen: bounds are on the counts of buckets.
     estimate_error
         Bound on the L1 distance of the estimate from the true counts, in records.
@@ -115,7 +114,7 @@ class ErrorBound:
     supports: int = 0
     estimate: Floats | None = None
     sigma: Floats | None = None
-    coarsening: Mapping[str, Map] = field(default_factory=dict)
+    buckets: Buckets = field(default_factory=dict)
     estimate_error: float = math.nan
     table_error: float = math.nan
     distance: float = math.nan
@@ -134,7 +133,7 @@ class ErrorBound:
         of = " x ".join(self.clique) or "total"
         if not self.known:
             return f"{of}: no measurement tells of it, so nothing is claimed"
-        buckets = ", in buckets" if self.coarsening else ""
+        buckets = ", in buckets" if self.buckets else ""
         table = "" if math.isnan(self.distance) else f"; table: distance at most {self.distance:.4f}"
         sure = percent(self.confidence)
         return f"{of}{buckets}: estimate off by at most {self.estimate_error:,.0f} records (L1, {sure} sure){table}"
@@ -181,7 +180,7 @@ def error_bounds(
         raise ParameterError(f"confidence must be between 0 and 1, not {confidence!r}; 0.95 is usual")
     wanted = [*((name,) for name in domain), *combinations(domain, 2)] if cliques is None else cliques
     named = [domain.check(clique) for clique in wanted]
-    targets = check_targets(measurements, domain)
+    targets = check_all(measurements, domain)
     risk = (1 - confidence) * (1 - _FOR_THE_TOTAL)
     holding = {name: {i for i, target in enumerate(targets) if name in target.clique} for name in domain}
     bounds = []
@@ -201,7 +200,8 @@ def error_bounds(
     total = estimate_total(measurements)
     precision = math.fsum(1 / (target.values.size * _variance(target)) for target in targets)
     off = noise_quantile(np.array([precision**-0.5]), (1 - confidence) * _FOR_THE_TOTAL)
-    tables = count_in_buckets(synthetic, [(bound.clique, bound.coarsening) for bound in bounds if bound.known], threads)
+    asked = [Query(bound.clique, bound.buckets) for bound in bounds if bound.known]
+    tables = count_in_buckets(synthetic, asked, threads)
     return [_bound_table(bound, next(tables), total, off) if bound.known else bound for bound in bounds]
 
 
@@ -225,11 +225,11 @@ def noise_quantile(sigmas: Floats, risk: float) -> float:
     return mean * float(sigmas.sum()) + math.sqrt(variance) * z + third / variance * (z * z - 1) / 6 + 0.5
 
 
-def _variance(target: Target) -> float:
+def _variance(target: Measurement) -> float:
     return target.sigma**2 + _ROUNDING
 
 
-def _bound_estimate(clique: Clique, targets: Sequence[Target], confidence: float, risk: float) -> ErrorBound:
+def _bound_estimate(clique: Clique, targets: Sequence[Measurement], confidence: float, risk: float) -> ErrorBound:
     if not targets:
         return ErrorBound(clique=clique, confidence=confidence)
     margins = [_Margin.of(clique, target) for target in targets]
@@ -244,14 +244,14 @@ def _bound_estimate(clique: Clique, targets: Sequence[Target], confidence: float
         supports=len(heard),
         estimate=estimate,
         sigma=sigma,
-        coarsening={name: codes for name, codes in zip(clique, finest.maps, strict=True) if codes is not None},
+        buckets={name: codes for name, codes in zip(clique, finest.maps, strict=True) if codes is not None},
         estimate_error=noise_quantile(sigma, risk),
     )
 
 
 def _bound_known(bound: ErrorBound, known: Distance, risk: float) -> ErrorBound:
     """Add what is known without support ([A] Theorem 4)."""
-    return replace(bound, estimate=known.expected, coarsening=known.coarsening, estimate_error=known.limit(risk))
+    return replace(bound, estimate=known.expected, buckets=known.buckets, estimate_error=known.limit(risk))
 
 
 def _bound_table(bound: ErrorBound, table: npt.NDArray[np.int64], total: int, off: float) -> ErrorBound:
@@ -275,15 +275,13 @@ class _Margin:
     maps: tuple[Map | None, ...]
 
     @classmethod
-    def of(cls, clique: Clique, target: Target) -> _Margin:
-        kept = [target.clique.index(name) for name in clique]
-        summed = tuple(axis for axis in range(len(target.clique)) if axis not in kept)
-        values = np.transpose(target.values.sum(axis=summed), np.argsort(np.argsort(kept)))
-        maps = tuple(target.maps[axis] for axis in kept)
-        variance = _variance(target) * target.values.size / values.size
+    def of(cls, clique: Clique, target: Measurement) -> _Margin:
+        margin = target.margin(clique)
+        maps = tuple(margin.buckets.get(name) for name in clique)
+        variance = _variance(target) * target.values.size / margin.values.size
         # Buckets that no code is in hold noise alone.
         filled = tuple(slice(None if codes is None else int(codes.max()) + 1) for codes in maps)
-        return cls(values[filled], variance, maps)
+        return cls(np.asarray(margin.values, dtype=np.float64)[filled], variance, maps)
 
     def in_buckets_of(self, other: _Margin) -> tuple[Floats, Floats] | None:
         """Return values and variances in the buckets of another margin; None where they are not unions of these."""
@@ -299,33 +297,27 @@ class _Margin:
             if (into[own] != wanted).any():
                 return None
             size = other.values.shape[axis]
-            values, cells = _merged(values, into, axis, size), _merged(cells, into, axis, size)
+            values, cells = _summed(values, into, axis, size), _summed(cells, into, axis, size)
         return values, self.variance * cells
 
 
-def _merged(values: Floats, into: npt.NDArray[np.int64], axis: int, size: int) -> Floats:
-    """Add cells up along an axis."""
-    merged = np.zeros((size, *np.delete(values.shape, axis)))
-    np.add.at(merged, into, np.moveaxis(values, axis, 0))
-    return np.moveaxis(merged, 0, axis)
+def _summed(values: Floats, into: npt.NDArray[np.int64], axis: int, size: int) -> Floats:
+    """Add cells up along an axis, into so many."""
+    summed = sum_along(values, into, axis)
+    pad = [(0, size - summed.shape[axis]) if i == axis else (0, 0) for i in range(summed.ndim)]
+    return np.asarray(np.pad(summed, pad), dtype=np.float64)
 
 
 def count_in_buckets(
-    records: Records, seen: Sequence[tuple[Clique, Mapping[str, Map]]], threads: int | None = None
+    records: Records, queries: Sequence[Query], threads: int | None = None
 ) -> Iterator[npt.NDArray[np.int64]]:
-    """Count cliques, each with attributes in buckets: many at once, but never too many cells.
+    """Count queries: many at once, but never too many cells.
 
     Examples
     --------
     >>> records = Records({"age": [2, 0, 2], "sex": [1, 0, 0]}, {"age": 3, "sex": 2})
-    >>> list(count_in_buckets(records, [(("age",), {"age": np.array([0, 0, 1], np.uint32)})]))
+    >>> list(count_in_buckets(records, [Query(("age",), {"age": np.array([0, 0, 1], np.uint32)})]))
     [array([1, 2])]
     """
-    batch: list[tuple[Clique, Mapping[str, Map]]] = []
-    cells = 0
-    for i, (clique, coarse) in enumerate(seen):
-        batch.append((clique, coarse))
-        cells += math.prod(int(coarse[name].max()) + 1 if name in coarse else records.domain[name] for name in clique)
-        if cells >= _CELLS_AT_ONCE or i + 1 == len(seen):
-            yield from count(*in_buckets(records, *zip(*batch, strict=True)), threads)
-            batch, cells = [], 0
+    for group in groups(queries, records.domain):
+        yield from records.count(group, threads=threads)

@@ -8,7 +8,7 @@ cliques differ in size, and Arrow and Parquet hold lists well.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from math import isfinite
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chicle.codecs import Codec
+from chicle.codecs.labels import attribute_labels, bucket_labels, value_labels
 from chicle.columns.base import refuse
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
-from chicle.measurements.measurement import Measurement, check_coarsening
-from chicle.schema import Schema
-from chicle.schema.labels import attribute_labels, bucket_labels, value_labels
+from chicle.measurements.measurement import Measurement
 from chicle.sources.frames import arrow_columns
 
 __all__ = ["as_measurements", "tidy_table"]
@@ -38,42 +38,41 @@ _TIDY = pa.schema(
 )
 
 
-def tidy_table(measurements: Sequence[Measurement], fine: Sequence[Measurement], schema: Schema) -> pa.Table:
+def tidy_table(measurements: Sequence[Measurement], fine: Sequence[Measurement], codec: Codec) -> pa.Table:
     """Return measurements as one table, a row for each cell; see `Release.marginals`."""
-    model = schema.model
-    joint = {name: attribute_labels(schema, name) for name in model.domain}
-    single = {one.clique[0]: value_labels(schema, one.clique[0]) for one in fine}
+    joint = {name: attribute_labels(codec, name) for name in codec.domain}
+    single = {one.clique[0]: value_labels(codec.schema, one.clique[0]) for one in fine}
     told = [*((one, joint) for one in measurements), *((one, single) for one in fine)]
-    parts = [_tidy(i, one, labels, model.ordinal) for i, (one, labels) in enumerate(told)]
+    parts = [_tidy(i, one, labels, codec.ordinal) for i, (one, labels) in enumerate(told)]
     return pa.concat_tables([_TIDY.empty_table(), *parts])
 
 
-def as_measurements(marginals: Any, schema: Schema) -> tuple[list[Measurement], list[Measurement]]:  # noqa: ANN401
+def as_measurements(marginals: Any, codec: Codec) -> tuple[list[Measurement], list[Measurement]]:  # noqa: ANN401
     """Return the measurements that `Release.from_marginals` was given, and the fine 1-ways of coarse columns."""
     if not isinstance(marginals, Sequence):
-        read = _from_tidy(arrow_columns(marginals), schema)
+        read = _from_tidy(arrow_columns(marginals), codec)
     else:
         read = [
-            _checked(one, _seen(schema, one.clique, np.size(one.values)))
+            _checked(one, _seen(codec, one.clique, np.size(one.values)))
             if isinstance(one, Measurement)
-            else _from_table(one, schema)
+            else _from_table(one, codec)
             for one in marginals
         ]
-    fine = {one.clique: one for one in read if _is_fine(schema, one.clique, one.values.size)}
-    joint = [one for one in read if not _is_fine(schema, one.clique, one.values.size)]
-    return joint, [fine[(name,)] for name in schema.coarse if (name,) in fine]
+    fine = {one.clique: one for one in read if _is_fine(codec, one.clique, one.values.size)}
+    joint = [one for one in read if not _is_fine(codec, one.clique, one.values.size)]
+    return joint, [fine[(name,)] for name in codec.coarse if (name,) in fine]
 
 
-def _is_fine(schema: Schema, clique: Clique, cells: int) -> bool:
+def _is_fine(codec: Codec, clique: Clique, cells: int) -> bool:
     """Whether a table is a fine 1-way of a coarse column."""
-    if len(clique) != 1 or clique[0] not in schema.coarse:
+    if len(clique) != 1 or clique[0] not in codec.coarse:
         return False
-    return cells == schema.domain[clique[0]] != schema.model.domain.get(clique[0])
+    return cells == codec.schema.domain[clique[0]] != codec.domain.get(clique[0])
 
 
-def _seen(schema: Schema, clique: Clique, cells: int) -> Domain:
+def _seen(codec: Codec, clique: Clique, cells: int) -> Domain:
     """Return the domain that a table is over."""
-    return schema.domain if _is_fine(schema, tuple(clique), cells) else schema.model.domain
+    return codec.schema.domain if _is_fine(codec, tuple(clique), cells) else codec.domain
 
 
 def _tidy(number: int, measurement: Measurement, labels: Mapping[str, list[str]], ordinal: Collection[str]) -> pa.Table:
@@ -83,8 +82,8 @@ def _tidy(number: int, measurement: Measurement, labels: Mapping[str, list[str]]
     first = []
     for name in clique:
         first.append(len(words))
-        if name in measurement.coarsening:
-            buckets = np.asarray(measurement.coarsening[name])
+        if name in measurement.buckets:
+            buckets = np.asarray(measurement.buckets[name])
             words += bucket_labels(labels[name], buckets, ordered=name in ordinal)
             sets += [np.flatnonzero(buckets == bucket).tolist() for bucket in range(int(buckets.max()) + 1)]
         else:
@@ -105,7 +104,7 @@ def _tidy(number: int, measurement: Measurement, labels: Mapping[str, list[str]]
     return pa.table(held, _TIDY)
 
 
-def _from_tidy(table: dict[str, pa.ChunkedArray], schema: Schema) -> list[Measurement]:
+def _from_tidy(table: dict[str, pa.ChunkedArray], codec: Codec) -> list[Measurement]:
     """Return the measurements of a table such as `tidy_table` gives, its rows in any order."""
     needed = ("marginal", "clique", "codes", "value", "sigma")
     for name in needed:
@@ -116,15 +115,15 @@ def _from_tidy(table: dict[str, pa.ChunkedArray], schema: Schema) -> list[Measur
     numbers = whole.column("marginal").to_numpy()
     begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)) if len(numbers) else np.empty(0, int)
     return [
-        _from_cells(whole.slice(begin, end - begin), schema)
+        _from_cells(whole.slice(begin, end - begin), codec)
         for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(numbers)], strict=True)
     ]
 
 
-def _from_cells(part: pa.Table, schema: Schema) -> Measurement:
+def _from_cells(part: pa.Table, codec: Codec) -> Measurement:
     part = part.combine_chunks()
     names, codes = (part.column(name).chunk(0) for name in ("clique", "codes"))
-    domain = _seen(schema, tuple(names[0].as_py()), len(part))
+    domain = _seen(codec, tuple(names[0].as_py()), len(part))
     clique = domain.check(names[0].as_py())
     axes = len(clique)
     if (
@@ -132,7 +131,7 @@ def _from_cells(part: pa.Table, schema: Schema) -> Measurement:
         or (pc.list_value_length(codes).to_numpy() != axes).any()
     ):
         raise DomainError(f"the cells of the marginal of {clique!r} do not all have its attributes, in that order")
-    coarsening: dict[str, npt.NDArray[np.int64]] = {}
+    seen: dict[str, npt.NDArray[np.uint32]] = {}
     places = []
     for axis, name in enumerate(clique):
         sets = codes.flatten().take(pa.array(np.arange(len(part)) * axes + axis))
@@ -143,9 +142,9 @@ def _from_cells(part: pa.Table, schema: Schema) -> Measurement:
         if size == domain[name]:
             places.append((np.argsort(buckets)[place], size))
         else:
-            coarsening[name] = buckets
+            seen[name] = buckets.astype(np.uint32)
             places.append((place, size))
-    return _filled(clique, places, {name: part.column(name) for name in ("value", "sigma")}, coarsening, domain)
+    return _filled(clique, places, {name: part.column(name) for name in ("value", "sigma")}, seen, domain)
 
 
 def _buckets(sets: pa.ListArray, size: int) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]:
@@ -164,21 +163,21 @@ def _buckets(sets: pa.ListArray, size: int) -> tuple[npt.NDArray[np.int64] | Non
     return buckets, order[row]
 
 
-def _from_table(source: Any, schema: Schema) -> Measurement:  # noqa: ANN401 - any data frame
+def _from_table(source: Any, codec: Codec) -> Measurement:  # noqa: ANN401 - any data frame
     """Return the measurement of a table with a column for each attribute, and the columns `value` and `sigma`."""
     table = arrow_columns(source)
     named = [name for name in table if name not in ("value", "sigma")]
     if len(named) + 2 != len(table):
         raise DomainError("a table of noisy counts has the columns 'value' and 'sigma', and one for each attribute")
-    domain = _seen(schema, tuple(named), len(table["value"]))
+    domain = _seen(codec, tuple(named), len(table["value"]))
     clique = domain.check(named)
     places = []
     for name in clique:
-        if name not in schema.columns:
+        if name not in codec.schema.columns:
             raise DomainError(f"{name!r} is several columns combined; give its counts as Release.marginals() does")
-        codes = schema.columns[name].encode(table[name], refuse(name)).astype(np.int64)
-        if domain[name] != schema.domain[name]:
-            codes = schema.recoding.groups[name][codes]
+        codes = codec.schema.columns[name].encode(table[name], refuse(name)).astype(np.int64)
+        if domain[name] != codec.schema.domain[name]:
+            codes = codec.attributes.groups[name][codes]
         places.append((codes, domain[name]))
     return _filled(clique, places, table, {}, domain)
 
@@ -187,7 +186,7 @@ def _filled(
     clique: Clique,
     places: Sequence[tuple[npt.NDArray[np.int64], int]],
     told: Mapping[str, pa.ChunkedArray],
-    coarsening: dict[str, npt.NDArray[np.int64]],
+    buckets: dict[str, npt.NDArray[np.uint32]],
     domain: Domain,
 ) -> Measurement:
     """Return the table of cells that are each told once: the place of each on every axis, and its value and sigma."""
@@ -205,25 +204,16 @@ def _filled(
         raise DomainError(f"the marginal of {clique!r} has several sigmas; a marginal has one")
     table = np.empty(len(values))
     table[at] = values
-    return _checked(Measurement(clique, table.reshape(shape), float(sigmas[0]), coarsening=coarsening), domain)
+    return _checked(Measurement(clique, table.reshape(shape), float(sigmas[0]), buckets=buckets), domain)
 
 
 def _checked(measurement: Measurement, domain: Domain) -> Measurement:
     """Return a measurement with plain numbers, once it fits the domain."""
-    clique = domain.check(measurement.clique)
-    coarsening = check_coarsening(clique, measurement.coarsening, domain)
-    shape = tuple(int(coarsening[name].max()) + 1 if name in coarsening else domain[name] for name in clique)
-    given: npt.NDArray[Any] = np.asarray(measurement.values)
-    values: npt.NDArray[Any] = given.astype(np.int64 if given.dtype.kind in "iu" else np.float64)
-    if clique != measurement.clique or values.shape != shape or not np.isfinite(values).all():
-        raise DomainError(
-            f"the marginal of {measurement.clique!r} must have its attributes in the order of the schema, a cell for "
-            f"each of their values, and finite counts"
-        )
-    sigma = float(measurement.sigma)
-    if not (isfinite(sigma) and sigma > 0):
-        raise DomainError(f"the sigma of {clique!r} must be finite and above 0; it tells how much to trust its counts")
-    return Measurement(clique, values, sigma, measurement.private, coarsening)
+    given = np.asarray(measurement.values)
+    checked = measurement.checked(domain)
+    if checked.values.shape != checked.query.shape(domain):
+        raise DomainError(f"the marginal of {checked.clique!r} must have a cell for each bucket, and no others")
+    return replace(checked, values=given.astype(np.int64)) if given.dtype.kind in "iu" else checked
 
 
 def _numbers(clique: Clique, told: pa.ChunkedArray) -> npt.NDArray[np.float64]:

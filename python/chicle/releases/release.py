@@ -1,90 +1,47 @@
-"""What a fit leaves: noisy measurements, the ledger that paid for them, and how to make records of them.
+"""What a fit leaves: the transcript of what was released, what paid for it, and the model of it.
 
 A release holds nothing private: it can be kept, shown and sampled from again and again at no further cost. It is pure
-data; what makes records is rebuilt from the measurements and the public options of the mechanism.
+data and a fitted model; a load never fits again.
 """
 
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from chicle._checks import integer
+from chicle.codecs import Codec
 from chicle.counting.records import Records
-from chicle.domain import Clique
-from chicle.errors import ArtefactError, ChicleError, DomainError, PrivacyError, SchemaError
+from chicle.domain import Domain
+from chicle.errors import DomainError, PrivacyError, SchemaError
+from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement, estimate_total
-from chicle.privacy.ledger import Ledger
-from chicle.privacy.stated import StatedLedger
-from chicle.releases.artefact import ELSEWHERE, Contents, read_artefact, write_artefact
-from chicle.releases.bounds import Distance, ErrorBound, error_bounds
+from chicle.measurements.transcript import Transcript
+from chicle.models.base import Model
+from chicle.privacy.claim import Claim
+from chicle.privacy.guarantee import Guarantee
+from chicle.releases.artefact import IMPORTED, Contents, read_artefact, write_artefact
+from chicle.releases.bounds import ErrorBound, error_bounds
 from chicle.releases.exchange import as_measurements, tidy_table
+from chicle.releases.imported import model_of_tables
+from chicle.releases.unmeasured import distances_of
 from chicle.schema import Schema
+from chicle.sources import decode_parts, decode_table, read_records
 from chicle.sources.frames import Form
 
-__all__ = ["Generator", "Note", "Release", "generator_of", "load", "rebuild", "singles_of"]
-
-Note: TypeAlias = Callable[[int, float], None]
-"""Called after each pass with its number and the current error."""
+__all__ = ["Release", "load"]
 
 _DECODE, _RESTORE = 0xDEC0DE, 0x5E57  # what tells these streams from others of the same seed
 
 
-class Generator(ABC):
-    """What makes records of the measurements of a release; nothing in it is private."""
-
-    @abstractmethod
-    def records(self, n: int, seed: int | None, *, note: Note, threads: int | None = None) -> Records:
-        """Make `n` records; the seed fixes them, whatever the number of threads."""
-
-    def distances(self, cliques: Sequence[Clique], *, threads: int | None = None) -> list[Distance | None]:
-        """Return what is known of cliques that no measurement holds, by how measurements were chosen; else None."""
-        del threads
-        return [None] * len(cliques)
-
-
-Rebuild: TypeAlias = Callable[[Schema, Sequence[Measurement], Mapping[str, Any]], Generator]
-
-_REBUILD: dict[str, Rebuild] = {}
-
-
-def generator_of(mechanism: str) -> Callable[[Rebuild], Rebuild]:
-    """Register how the generator of a mechanism is built from a schema, measurements and public options."""
-
-    def register(rebuild: Rebuild) -> Rebuild:
-        _REBUILD[mechanism] = rebuild
-        return rebuild
-
-    return register
-
-
-def rebuild(
-    mechanism: str, schema: Schema, measurements: Sequence[Measurement], options: Mapping[str, Any]
-) -> Generator:
-    """Return the generator of a mechanism."""
-    return _REBUILD[mechanism](schema, measurements, options)
-
-
-def singles_of(schema: Schema, measurements: Sequence[Measurement]) -> tuple[list[Measurement], list[Measurement]]:
-    """Return the leading 1-ways, one of each attribute in domain order, and the measurements that follow them."""
-    size = len(schema.domain)
-    one_ways = list(measurements[:size])
-    if [one_way.clique for one_way in one_ways] != [(name,) for name in schema.domain]:
-        raise DomainError("a release begins with a 1-way of each attribute, in the order of the schema")
-    if any(one_way.coarsening for one_way in one_ways):
-        raise DomainError("the 1-ways of a release are not in buckets")
-    return one_ways, list(measurements[size:])
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Release:
     """The public outcome of a fit.
 
@@ -92,16 +49,18 @@ class Release:
     ----------
     schema
         What was declared about the table.
-    measurements
-        Everything that was released: noisy counts with their sigma.
+    transcript
+        Everything that was released, over the attributes of `domain`, and every choice made from it.
+    model
+        What was learnt from it.
     ledger
-        What it cost.
-    mechanism, options
-        What made it, and the public options that its records depend on.
-    notes
-        What a reader of the table should know.
-    fine
-        Noisy 1-ways of columns that are coarse among the measurements.
+        What it cost: a `Ledger`, or the `Claim` of whoever made the tables of `from_marginals`.
+    mechanism, parameters
+        What made it, and its parameters as plain data.
+    splits
+        Noisy 1-ways of coarse columns, over the codes of the columns: they tell apart what a coarse group holds.
+    form
+        What a synthetic table looks like.
 
     Examples
     --------
@@ -118,12 +77,12 @@ class Release:
     """
 
     schema: Schema
-    measurements: tuple[Measurement, ...]
-    ledger: Ledger
+    transcript: Transcript
+    model: Model
+    ledger: Guarantee
     mechanism: str
-    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    notes: tuple[str, ...] = ()
-    fine: tuple[Measurement, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    splits: tuple[Measurement, ...] = ()
     form: Form = field(default=Form("records"), repr=False)
 
     @classmethod
@@ -135,9 +94,9 @@ class Release:
         claim: str,
         generator: Literal["prism", "descent"] = "prism",
     ) -> Release:
-        """Return a release of noisy marginals from elsewhere, to sample from and to save as any other.
+        """Return a release of noisy marginals that somebody else made, to sample from and to save as any other.
 
-        Nothing is spent, and nothing is known of how the noise was made: the ledger says whose claim it is.
+        Nothing is spent. chicle cannot verify how the noise was made: the release holds a `Claim` instead of a ledger.
 
         Parameters
         ----------
@@ -164,7 +123,7 @@ class Release:
         >>> release.total
         1005
         >>> release.ledger
-        stated elsewhere, not by chicle: (1, 1e-6)-DP, by the bureau
+        claimed by others, not verified by chicle: (1, 1e-6)-DP, by the bureau
         >>> release.sample(seed=0).num_rows
         1005
         """
@@ -172,17 +131,43 @@ class Release:
             raise SchemaError(f"schema must be a chicle.Schema, not a {type(schema).__name__}")
         schema.check_reviewed()
         schema.check_discovered()
-        ledger = StatedLedger(claim)
-        measurements, fine = (tuple(found) for found in as_measurements(marginals, schema))
+        stated = Claim(claim)
+        codec = Codec(schema)
+        measurements, fine = (tuple(found) for found in as_measurements(marginals, codec))
         if not measurements:
             raise DomainError("there are no marginals; give at least a 1-way of each attribute")
-        if not all(measurement.private for measurement in (*measurements, *fine)):
+        if not all(measurement.protected for measurement in (*measurements, *fine)):
             raise PrivacyError("a measurement was made with test noise and protects nobody; leave it out")
-        note = f"Privacy as {ledger!r}"
-        options = {"generator": generator}
-        release = cls(schema, measurements, ledger, ELSEWHERE, options, (note,), fine, Form("pyarrow"))
-        release.prepare()
-        return release
+        return cls(
+            schema=schema,
+            transcript=Transcript(list(measurements)),
+            model=model_of_tables(codec.without_zeros(measurements), codec.domain, generator),
+            ledger=stated,
+            mechanism=IMPORTED,
+            parameters={"generator": generator},
+            splits=fine,
+            form=Form("pyarrow"),
+        )
+
+    @cached_property
+    def codec(self) -> Codec:
+        """What turns synthetic records into a table of the schema."""
+        return Codec(self.schema)
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that measurements and the model speak of: columns, coarse groups, columns combined."""
+        return self.codec.domain
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Every table of noisy counts, over `domain`."""
+        return self.transcript.measurements
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the table should know."""
+        return tuple(self.transcript.notes)
 
     def marginals(self) -> pa.Table:
         """Return everything that was released as one table: a row for each cell of each marginal.
@@ -202,7 +187,7 @@ class Release:
         >>> release.marginals().num_rows == sum(release.schema.domain.values())
         True
         """
-        return tidy_table(self.measurements, self.fine, self.schema)
+        return tidy_table(self.measurements, self.splits, self.codec)
 
     @property
     def total(self) -> int:
@@ -216,7 +201,7 @@ class Release:
         *,
         trace: list[float] | None = None,
         threads: int | None = None,
-        progress: Note | None = None,
+        progress: Progress | None = None,
     ) -> Any:  # noqa: ANN401 - the kind of table that was fitted
         """Draw a synthetic table: `n` rows, by default as many as the private estimate says.
 
@@ -229,10 +214,10 @@ class Release:
         threads
             How many threads to use; all there are, if ``None``.
         progress
-            Called after each pass of the generator with its number and the current error.
+            Called after each pass with its number and the current error.
         """
         records, rng = self._draw(n, seed, trace=trace, threads=threads, progress=progress)
-        return self.schema.decode(records, self.form, rng=rng)
+        return decode_table(records, self.codec, self.form, rng=rng)
 
     def sample_parts(
         self,
@@ -241,7 +226,7 @@ class Release:
         *,
         rows: int = 2**17,
         threads: int | None = None,
-        progress: Note | None = None,
+        progress: Progress | None = None,
     ) -> Iterator[pa.Table]:
         """Draw a synthetic table as `sample` does and give it in Arrow tables of so many rows: for large ones.
 
@@ -262,7 +247,7 @@ class Release:
         [600, 400]
         """
         records, rng = self._draw(n, seed, threads=threads, progress=progress)
-        yield from self.schema.decode_parts(records, self.form, rows=integer("rows", rows, 1), rng=rng)
+        yield from decode_parts(records, self.codec, self.form, rows=integer("rows", rows, 1), rng=rng)
 
     def _draw(
         self,
@@ -271,7 +256,7 @@ class Release:
         *,
         trace: list[float] | None = None,
         threads: int | None = None,
-        progress: Note | None = None,
+        progress: Progress | None = None,
     ) -> tuple[Records, np.random.Generator]:
         """Return records over the schema's columns, and what draws inside bins."""
         rows = self.total if n is None else integer("n", n, 0)
@@ -282,14 +267,14 @@ class Release:
             if progress is not None:
                 progress(number, error)
 
-        records = self._generator.records(rows, seed, note=note, threads=threads)
+        records = self.model.records(rows, seed, threads=threads, progress=note)
         restore, decode = (np.random.default_rng(None if seed is None else [seed, use]) for use in (_RESTORE, _DECODE))
-        return self.schema.joint.restore(records, self.fine, restore), decode
+        return self.codec.restore(records, self.splits, restore), decode
 
     @property
     def of_columns(self) -> list[Measurement]:
-        """The measurements as they tell of columns, fine 1-ways among them; but for combined columns in buckets."""
-        return [*self.schema.joint.over_columns(self.measurements), *self.fine]
+        """The measurements over the columns, those of coarse columns too; without combined columns in buckets."""
+        return [*self.codec.over_columns(self.measurements), *self.splits]
 
     def error_bounds(
         self,
@@ -324,15 +309,15 @@ class Release:
         >>> 0 < bound.estimate_error <= bound.table_error, bound.distance < 0.1
         (True, True)
         """
-        records = None if synthetic is None else self.schema.of_synthetic().encode(synthetic)
-        plain = not self.schema.recoding.changes and not self.schema.joint.constraints
+        records = None if synthetic is None else read_records(synthetic, self.schema, synthetic=True)
+        plain = not self.codec.attributes.changes and not self.schema.constraints
         return error_bounds(
             self.of_columns,
             self.schema.domain,
             cliques,
             confidence,
             synthetic=records,
-            chosen=partial(self._generator.distances, threads=threads) if plain else None,
+            chosen=partial(distances_of, self, threads=threads) if plain else None,
             threads=threads,
         )
 
@@ -341,25 +326,14 @@ class Release:
 
         The ledger in the file is a record of what was spent; go on spending on one of the two only.
         """
-        told = Contents(
-            self.schema, self.measurements, self.ledger, self.mechanism, self.options, self.notes, self.fine, self.form
-        )
-        write_artefact(path, told)
-
-    def prepare(self) -> None:
-        """Build what makes the records now, and not when the first sample is asked for."""
-        _ = self._generator
-
-    @cached_property
-    def _generator(self) -> Generator:
-        targets = self.schema.joint.without_zeros(self.measurements)
-        return rebuild(self.mechanism, self.schema.model, targets, self.options)
+        held = {name: getattr(self, name) for name in Contents.__dataclass_fields__}
+        write_artefact(path, Contents(**held))
 
     def __repr__(self) -> str:
         cells = sum(measurement.values.size for measurement in self.measurements)
         kept = f"{len(self.measurements)} measurements of {cells:,} cells"
-        beside = f", {len(self.fine)} fine 1-ways" if self.fine else ""
-        head = f"Release of {kept} over {self.schema.model.domain!r}{beside}"
+        beside = f", {len(self.splits)} fine 1-ways" if self.splits else ""
+        head = f"Release of {kept} over {self.domain!r}{beside}"
         return "\n".join([head, *self.notes, repr(self.ledger)])
 
 
@@ -385,28 +359,8 @@ def load(path: str | Path) -> Release:
     >>> len(table)
     1000
     """
-    told = read_artefact(path)
-    if told.mechanism not in _REBUILD:
-        known = ", ".join(sorted(_REBUILD))
-        raise ArtefactError(
-            f"{path} was made by the mechanism {told.mechanism!r}, unknown here ({known} are known); upgrade chicle"
-        )
-    release = Release(
-        told.schema,
-        told.measurements,
-        told.ledger,
-        told.mechanism,
-        told.options,
-        notes=told.notes,
-        fine=told.fine,
-        form=told.form,
-    )
-    try:
-        release.prepare()
-    except (ChicleError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ArtefactError(
-            f"{path} is damaged: its measurements and options do not fit together ({error}); make or copy it again"
-        ) from error
-    if not release.ledger.private:
+    held = read_artefact(path)
+    release = Release(**{name: getattr(held, name) for name in Contents.__dataclass_fields__})
+    if not release.ledger.protected:
         warnings.warn(f"{path} is NOT PRIVATE: it was made with test noise", UserWarning, stacklevel=2)
     return release

@@ -1,4 +1,4 @@
-"""A panel for each attribute: real, synthetic, and the band of the noise that was measured with."""
+"""A panel for each attribute: real shares, synthetic shares, and measured shares with the band of their noise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def attributes(facts: Facts) -> Markup:
     keys.append(tag("span", "synthetic", class_="key made"))
     if facts.bounds:
         keys.append(tag("span", f"measured, with its noise ({facts.sure})", class_="key noise"))
-    distances = {} if facts.evaluation is None else {told.name: told for told in facts.evaluation.attributes}
+    distances = {} if facts.evaluation is None else {error.name: error for error in facts.evaluation.attributes}
     panels = []
     for name in facts.domain:
         said: list[str] = []
@@ -62,9 +62,9 @@ def _shares(axis: Axis, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64
 
 
 def _band(facts: Facts, name: str, axis: Axis) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
-    """Return where the true shares are, by the measurements, each with the confidence asked for."""
+    """Return the confidence band of the true shares, from the measurements."""
     bound = facts.bounds.get((name,))
-    if bound is None or bound.estimate is None or bound.sigma is None or bound.coarsening or facts.release is None:
+    if bound is None or bound.estimate is None or bound.sigma is None or bound.buckets or facts.release is None:
         return None
     total = max(facts.release.total, 1)
     estimate, sigma = axis.grouped(bound.estimate) / total, np.sqrt(axis.grouped(bound.sigma**2)) / total

@@ -1,4 +1,4 @@
-"""The values of an attribute as an axis that can be drawn: in words, and not more of them than fit."""
+"""The values of an attribute as an axis of a drawing: labelled, and grouped so that they fit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from chicle.codecs.labels import value_labels
 from chicle.reports.html import cut
 from chicle.schema import Schema
-from chicle.schema.labels import value_labels
 
 __all__ = ["Axis", "Labels"]
 
@@ -38,7 +38,7 @@ class Axis:
     ends
         The first and the last value in words.
     rest
-        Whether the last group is of all values that found no room: it is no value, and may be larger than any.
+        Whether the last group holds all values for which there was no room; it may be larger than any single value.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Axis:
 
     @property
     def named(self) -> int:
-        """How many groups there are but the rest."""
+        """How many groups there are without the rest."""
         return len(self) - self.rest
 
     def grouped(self, values: npt.NDArray[Any], axis: int = 0) -> Floats:
@@ -74,15 +74,15 @@ class Labels:
     def axis(self, name: str, weights: npt.NDArray[Any], most: int, buckets: npt.NDArray[Any] | None = None) -> Axis:
         """Return an axis of at most so many groups.
 
-        Neighbours of an ordered attribute are merged, missing apart; of another the heaviest values are kept, and the
-        rest is one group.
+        Neighbouring values of an ordered attribute are merged, except the missing value. Of an unordered attribute the
+        most frequent values are kept, and the rest becomes one group.
 
         Parameters
         ----------
         name
             The attribute.
         weights
-            How much of the table each code has, or each bucket.
+            How often each code, or each bucket, occurs.
         most
             How many groups there may be.
         buckets
@@ -124,7 +124,7 @@ class Labels:
 
 
 def _ends(codes_of: Ints, buckets: int) -> tuple[Ints, Ints]:
-    """Return the first and the last code of each bucket; 0 where it has none."""
+    """Return the first and the last code of each bucket; 0 if it has none."""
     first, last = np.zeros(buckets, dtype=np.int64), np.zeros(buckets, dtype=np.int64)
     codes = np.arange(codes_of.size)
     last[codes_of] = codes
@@ -133,14 +133,14 @@ def _ends(codes_of: Ints, buckets: int) -> tuple[Ints, Ints]:
 
 
 def _neighbours(units: int, most: int, lone: int | None) -> Ints:
-    """Merge as many neighbours into each group, for a larger group would be a peak that is none; one stays apart."""
+    """Merge neighbours into groups of equal size, since a larger group would look like a peak; `lone` stays alone."""
     others = units if lone is None else units - 1
     into = np.arange(others) // max(math.ceil(others / max(most - (lone is not None), 1)), 1)
     return into if lone is None else np.insert(into, lone, into.max(initial=-1) + 1)
 
 
 def _heaviest(weights: npt.NDArray[Any], most: int) -> Ints:
-    """Keep the heaviest, in their own order where all fit, else by weight; the rest becomes one group, the last."""
+    """Keep the most frequent values, in their own order if all fit, else by weight; the rest is the last group."""
     if len(weights) <= most:
         return np.arange(len(weights))
     order = np.argsort(-np.asarray(weights, dtype=np.float64), kind="stable")

@@ -1,7 +1,7 @@
-"""Drawings: compact SVG without scripts. Colours are classes of the style sheet, so that dark pages and prints differ.
+"""Drawings: compact SVG without scripts. Colours are classes of the style sheet, which knows dark pages and print.
 
-Nothing is told by colour alone: what is real is a bar, what is synthetic a dot or a line, noise a whisker or a band.
-Labels stand in HTML beside a drawing wherever they can be long, for browsers cut and turn text better than SVG does.
+Colour never stands alone: real is a bar, synthetic a dot or a line, noise a whisker or a band. Labels that can be long
+are HTML beside the drawing, because browsers wrap text better in HTML than in SVG.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["STEPS", "Series", "differing", "grid", "panel", "rising", "scale", "
 Floats = npt.NDArray[np.float64]
 
 STEPS = 8
-"""How many steps of colour there are, and to each side of nothing."""
+"""How many steps of colour there are; half of them to each side of zero where values differ in sign."""
 
 _ROW = 16
 _WIDTH = 168
@@ -28,7 +28,7 @@ _HEIGHT = 96
 
 
 class Series:
-    """The shares of an axis's groups: synthetic, real, and the band of the measured ones; these two may be absent."""
+    """The shares of an axis's groups: synthetic, and, if known, real ones and the band of the measured ones."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Series:
         known = [self.synthetic, self.real, None if self.band is None else self.band[1]]
         return max(1e-9, *(float(shares[: self.axis.named].max(initial=0)) for shares in known if shares is not None))
 
-    def told(self, group: int) -> str:
+    def words(self, group: int) -> str:
         """Return the numbers of a group in words."""
         said = [f"synthetic {percent(self.synthetic[group], 2)}"]
         if self.real is not None:
@@ -59,14 +59,15 @@ class Series:
 
 
 def panel(series: Series) -> Markup:
-    """Draw one attribute: steps where its values have an order and are many, else a row for each."""
+    """Draw one attribute: as steps if its values are ordered and many, else one row for each value."""
     return _steps(series.axis, series) if series.axis.ordered and len(series.axis) > 12 else _rows(series.axis, series)
 
 
 def _rows(axis: Axis, series: Series) -> Markup:
     unit, rows = _WIDTH / series.top, axis.named
     names = [
-        tag("li", tag("bdi", cut(label, 60)), title=f"{label}: {series.told(i)}") for i, label in enumerate(axis.labels)
+        tag("li", tag("bdi", cut(label, 60)), title=f"{label}: {series.words(i)}")
+        for i, label in enumerate(axis.labels)
     ]
     drawn: list[Piece] = []
     if series.real is not None:
@@ -84,7 +85,7 @@ def _rows(axis: Axis, series: Series) -> Markup:
     height = rows * _ROW
     size = {"viewBox": f"-5 0 {_WIDTH + 10} {height}", "width": _WIDTH + 10, "height": height}
     picture = tag("svg", drawn, **size, **_image(axis.name))
-    rest = tag("p", f"{axis.labels[-1]}: {series.told(rows)}", class_="rest") if axis.rest else None
+    rest = tag("p", f"{axis.labels[-1]}: {series.words(rows)}", class_="rest") if axis.rest else None
     scale = tag("span", percent(series.top), class_="top")
     return tag("div", tag("ul", names[:rows]), picture, scale, rest, class_="rows")
 
@@ -117,14 +118,14 @@ def _steps(axis: Axis, series: Series) -> Markup:
 
 
 def rising(values: Floats, top: float) -> npt.NDArray[np.int64]:
-    """Return the step of colour of values from 0 to `top`, by their square root; -1 where there is none."""
+    """Return the step of colour of values from 0 to `top`, by their square root; -1 for NaN."""
     known = np.isfinite(values)
     shares = np.sqrt(np.clip(np.where(known, values, 0), 0, top) / (top or 1))
     return np.where(known, np.minimum((shares * STEPS).astype(np.int64), STEPS - 1), -1)
 
 
 def differing(values: Floats, top: float) -> npt.NDArray[np.int64]:
-    """Return the step of colour of values from -`top` to `top`: 0 for none, up to 4 to each side."""
+    """Return the step of colour of values from -`top` to `top`: 0 for zero, up to 4 to each side."""
     return np.rint(np.clip(values, -top, top) / (top or 1) * (STEPS // 2)).astype(np.int64)
 
 
@@ -153,19 +154,19 @@ def grid(steps: npt.NDArray[np.int64], kind: str, name: str) -> Markup:
 def triangle(
     names: Sequence[str],
     below: npt.NDArray[np.int64],
-    told: Sequence[Sequence[str]],
+    titles: Sequence[Sequence[str]],
     above: npt.NDArray[np.int64] | None = None,
 ) -> Markup:
-    """Draw a number for each pair of attributes: `below` the diagonal, and another above it.
+    """Draw a number for each pair of attributes below the diagonal, and possibly another above it.
 
     Parameters
     ----------
     names
         The attributes.
     below, above
-        Steps of colour, a square of them each; -1 where there is none: a dot.
-    told
-        What each cell below the diagonal says when it is pointed at.
+        A square of steps of colour each; -1 draws a dot.
+    titles
+        The tooltip of each cell below the diagonal.
     """
     count = len(names)
     cell = max(10, min(26, 480 // max(count, 1)))
@@ -175,7 +176,7 @@ def triangle(
     for y in range(count):
         for x in range(count):
             step = int(below[y, x]) if x < y else -1 if above is None or x == y else int(above[y, x])
-            said = told[max(x, y)][min(x, y)]
+            said = titles[max(x, y)][min(x, y)]
             if step >= 0:
                 cells.append(tag("path", tag("title", said), class_=f"h{step}", d=f"M{x} {y}h1v1h-1z"))
             elif x < y:
@@ -193,7 +194,7 @@ def triangle(
 
 
 def scale(value: float, floor: float | None, independent: float | None, words: Sequence[str]) -> Markup:
-    """Draw a number on a line from 0, between the two that it is to be compared with."""
+    """Draw a number on a line from 0, together with the two baselines."""
     marks = [mark for mark in (value, floor, independent) if mark is not None and np.isfinite(mark)]
     unit = 400 / (max(marks, default=0) * 1.08 or 1)
     drawn: list[Piece] = [tag("path", class_="axis", d="M0 22h400")]
@@ -206,12 +207,12 @@ def scale(value: float, floor: float | None, independent: float | None, words: S
 
 
 def _image(name: str) -> dict[str, str]:
-    """Return what tells those who do not see it what a drawing is of; its numbers stand in titles and beside it."""
+    """Return the attributes that name a drawing for screen readers; its numbers are in titles and beside it."""
     return {"role": "img", "aria_label": cut(name, 80)}
 
 
 def _n(number: float) -> str:
-    """Return a coordinate, as short as it can be read."""
+    """Return a coordinate as short text."""
     return f"{number:.1f}".removesuffix(".0")
 
 
@@ -220,7 +221,7 @@ def _letters(label: str) -> int:
 
 
 def _short(label: str, most: int) -> str:
-    """Cut a label by the room that its letters take."""
+    """Cut a label by the width of its letters."""
     room = 0
     for i, letter in enumerate(label):
         room += _letters(letter)

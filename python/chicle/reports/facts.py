@@ -1,4 +1,4 @@
-"""All that a report is drawn from, gathered once."""
+"""Everything that a report shows, gathered once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from chicle.counting.counter import count
-from chicle.counting.records import Records
+from chicle.codecs import Codec
+from chicle.counting.records import Records, count
 from chicle.domain import Clique, Domain
 from chicle.evaluation.result import Evaluation
 from chicle.releases.bounds import ErrorBound
@@ -25,7 +25,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What is known of a synthetic table.
+    """What is known about a synthetic table.
 
     Attributes
     ----------
@@ -36,11 +36,15 @@ class Facts:
     release
         What it was made from, where that is known.
     bounds
-        What the release tells of errors, of every attribute and every pair.
+        Bounds on the errors of every attribute and every pair, from the release alone.
     evaluation, real
         How it compares with the real table, and that table: NOT PRIVATE.
+    confidence
+        The probability with which each bound holds.
     title, remarks
-        What the user says of it.
+        What the user says about it.
+    threads
+        How many threads to use; all there are, if ``None``.
     """
 
     schema: Schema
@@ -66,10 +70,10 @@ class Facts:
         return f"{100 * self.confidence:.6g} %"
 
     @property
-    def private(self) -> bool:
-        """Whether the page may be published: nothing on it was told by the real table, but through noise."""
+    def publishable(self) -> bool:
+        """Whether the page may be published: it shows the real table only through noise that protects."""
         compared = self.evaluation is not None or self.real is not None
-        return not compared and self.release is not None and self.release.ledger.private
+        return not compared and self.release is not None and self.release.ledger.protected
 
     @cached_property
     def labels(self) -> Labels:
@@ -87,18 +91,18 @@ class Facts:
         return None if self.real is None else self._counted(self.real)
 
     def weights(self, name: str) -> npt.NDArray[np.float64]:
-        """Return how often each value occurs, by the best that is known."""
+        """Return how often each value occurs: really, else as measured, else in the synthetic table."""
         if self.real_counts is not None:
             return self.real_counts[name].astype(np.float64)
         bound = self.bounds.get((name,))
-        if bound is not None and bound.estimate is not None and not bound.coarsening:
+        if bound is not None and bound.estimate is not None and not bound.buckets:
             return bound.estimate
         return self.synthetic_counts[name].astype(np.float64)
 
     @cached_property
     def recoded(self) -> Records:
-        """The synthetic table as mechanisms see it: coarse groups, and columns combined."""
-        return self.schema.joint.recode(self.synthetic)
+        """The synthetic table as mechanisms see it: with coarse groups and combined columns."""
+        return Codec(self.schema).recode(self.synthetic)
 
     def _counted(self, records: Records) -> dict[str, Counts]:
         tables = count(records, [(name,) for name in self.domain], self.threads)

@@ -1,4 +1,4 @@
-"""The first screen: may this be published, how private is it, how good is it, and where is it worst."""
+"""The first screen: may the page be published, what is guaranteed, how good is the table, and where is it worst."""
 
 from __future__ import annotations
 
@@ -8,35 +8,32 @@ import numpy as np
 
 from chicle._text import percent
 from chicle.evaluation.result import Evaluation, Score
-from chicle.privacy.budget import Budget
-from chicle.privacy.stated import StatedLedger
 from chicle.reports import charts
 from chicle.reports.facts import Facts
 from chicle.reports.html import Markup, Piece, cut, tag
-from chicle.reports.privacy import but_for
 
 __all__ = ["headline", "verdict"]
 
 _WORDS = (
-    (0.9, "Very good", "nearly all of what can be had"),
-    (0.7, "Good", "most of what can be had"),
-    (0.4, "Fair", "about half of what can be had"),
-    (0.1, "Weak", "little of what can be had"),
-    (-math.inf, "Poor", "no better than attributes drawn independently of each other"),
+    (0.9, "Very good", "nearly as good as a table can be"),
+    (0.7, "Good", "most relations were learnt"),
+    (0.4, "Fair", "about half of the relations were learnt"),
+    (0.1, "Weak", "few relations were learnt"),
+    (-math.inf, "Poor", "no better than a table of independent attributes"),
 )
 
 
 def headline(facts: Facts) -> Markup:
-    """Return the banner, the cards and, if the real table was seen, the errors between their baselines."""
+    """Return the banner, the cards and, if the real table was given, the errors between their baselines."""
     return tag("header", _banner(facts), tag("h1", tag("bdi", cut(facts.title, 200))), _cards(facts), _scales(facts))
 
 
 def verdict(evaluation: Evaluation) -> tuple[str, str]:
-    """Return a word and a sentence: how far the table came from Independent to the floor, by the distance of its pairs.
+    """Return a word and a sentence: how far the table came on the way from Independent to the floor.
 
-    The share of that way is (Independent - this table) / (Independent - floor): 90 % and more is very good, 70 % good,
-    40 % fair, 10 % weak, less poor. Where attributes hardly depend on each other there is no such way, and the table is
-    compared with the floor alone.
+    The share is (Independent - this table) / (Independent - floor), by the mean distance of pairs. 90 % and more is
+    very good, 70 % good, 40 % fair, 10 % weak, less is poor. If attributes hardly depend on each other, Independent is
+    close to the floor, and the table is compared with the floor alone.
     """
     size = min(2, len(evaluation.domain))
     score = evaluation[f"tvd_{size}"]
@@ -58,21 +55,19 @@ def verdict(evaluation: Evaluation) -> tuple[str, str]:
 def _banner(facts: Facts) -> Markup:
     release = facts.release
     if facts.evaluation is not None or facts.real is not None:
-        said = "NOT PRIVATE: this page compares with the real table, exactly. Do not publish it."
+        said = "NOT PRIVATE: this page shows exact comparisons with the real table. Do not publish it."
         return tag("p", said, class_="banner bad", role="alert")
-    if release is not None and not release.ledger.private:
+    if release is not None and not release.ledger.protected:
         said = "NOT PRIVATE: the release was made with test noise, which protects nobody. Do not publish it."
         return tag("p", said, class_="banner bad", role="alert")
-    if release is not None and isinstance(release.ledger, StatedLedger):
-        said = "As safe as the marginals it was computed from: chicle did not make them and only passes their claim on."
-        return tag("p", said, class_="banner good")
-    said = "Safe to publish: all of this was computed from the released noisy counts; the real table was not looked at."
+    said = "Safe to publish: this page was computed from the released noisy counts, without the real table."
     if not facts.drawn:
         said = (
-            "Safe to publish if the synthetic table is: all of this was computed from it and from the released noisy "
-            "counts; the real table was not looked at."
+            "Safe to publish if the synthetic table is: this page was computed from that table and the released noisy "
+            "counts, without the real table."
         )
-    return tag("p", said, class_="banner good")
+    caveat = "" if release is None else release.ledger.terms(facts.schema.max_records_per_person).caveat
+    return tag("p", caveat or said, class_="banner good")
 
 
 def _cards(facts: Facts) -> Markup:
@@ -96,21 +91,10 @@ def _card(head: str, large: Piece, small: str, kind: str = "") -> Markup:
 
 def _privacy_card(facts: Facts) -> Markup:
     if facts.release is None:
-        return _card("Privacy", "not known", "no release was given: nothing is known of how this table was made")
-    ledger = facts.release.ledger
-    if isinstance(ledger, StatedLedger):
-        return _card("Privacy", "stated elsewhere", cut(ledger.claim, 300))
-    k = facts.schema.max_records_per_person
-    who = f"one person of at most {k} row{'s' if k > 1 else ''}, added or removed"
-    spent = f"{percent(ledger.spent / ledger.budget.rho)} of the budget spent"
-    return _card("Privacy", _promise(ledger.budget), f"{spent}; protects {who}")
-
-
-def _promise(budget: Budget) -> Piece:
-    if budget.epsilon is not None:
-        return [f"ε = {budget.epsilon:g}", tag("small", f" at δ = {budget.delta:g}")]
-    said = f"μ = {budget.mu:g}" if budget.mu is not None else f"ρ = {budget.rho:g}"
-    return [said, tag("small", but_for(budget))] if but_for(budget) else said
+        return _card("Privacy", "not known", "no release was given: nothing is known about how this table was made")
+    terms = facts.release.ledger.terms(facts.schema.max_records_per_person)
+    promise: Piece = [terms.promise, tag("small", terms.condition)] if terms.condition else terms.promise
+    return _card("Privacy", promise, cut(terms.detail, 300))
 
 
 def _worst_card(facts: Facts, evaluation: Evaluation) -> Markup:
@@ -127,7 +111,7 @@ def _bounds_card(facts: Facts) -> Markup:
     singles = [bound.distance for clique, bound in facts.bounds.items() if len(clique) == 1 and bound.supported]
     pairs = [bound for clique, bound in facts.bounds.items() if len(clique) == 2]
     known = [bound.distance for bound in pairs if bound.supported]
-    chosen = [bound.distance for bound in pairs if bound.known and not bound.supported]
+    others = [bound.distance for bound in pairs if bound.known and not bound.supported]
     if not singles:
         return _card("What is certain", "nothing by itself", "all columns were combined with others", "wide")
     said = f"of the truth, half of them within {np.median(singles):.4f} (total variation distance, 0 to 1; each {sure})"
@@ -138,8 +122,8 @@ def _bounds_card(facts: Facts) -> Markup:
         )
     elif pairs:
         said += ". No pair was measured"
-    if chosen:
-        said += f". How tables were chosen tells of {len(chosen):,} others: half of them within {np.median(chosen):.4f}"
+    if others:
+        said += f". The selection of tables bounds {len(others):,} other pairs: half within {np.median(others):.4f}"
     return _card("What is certain", f"attributes within {max(singles):.4f}", said, "wide")
 
 
@@ -150,9 +134,13 @@ def _worst_bound_card(facts: Facts) -> Markup | None:
     size = max(len(clique) for clique in known)
     worst = max((clique for clique in known if len(clique) == size), key=lambda clique: known[clique].distance)
     head = "Least certain pair" if size == 2 else "Least certain attribute"
-    buckets = ", in buckets" if known[worst].coarsening else ""
+    buckets = ", in buckets" if known[worst].buckets else ""
     distance = known[worst].distance
-    said = f"within {distance:.4f} of the truth{buckets}" if distance < 1 else "its noise hides it: nothing is certain"
+    said = (
+        f"within {distance:.4f} of the truth{buckets}"
+        if distance < 1
+        else "noise is too large to say anything about it"
+    )
     return _card(head, _names(worst), said)
 
 
@@ -165,14 +153,14 @@ def _scales(facts: Facts) -> Markup | None:
     if evaluation is None:
         return None
     rows = [_scale(evaluation[f"tvd_{size}"], size) for size in evaluation.errors]
-    same = facts.release is not None and not isinstance(facts.release.ledger, StatedLedger)
+    same = facts.release is not None and facts.release.ledger.budget is not None
     budget = "at the same budget" if same else evaluation.budget
     legend = [
         tag("span", "this table", class_="key made"),
-        tag("span", "floor: the real table resampled, sampling error alone", class_="key floor"),
-        tag("span", f"Independent: no relation between attributes, {budget}", class_="key independent"),
+        tag("span", "floor: the real table resampled; sampling error alone", class_="key floor"),
+        tag("span", f"Independent: no relation between attributes; {budget}", class_="key independent"),
     ]
-    head = tag("h2", "Mean distance to the real table (0 is equal, 1 has nothing in common)")
+    head = tag("h2", "Mean distance to the real table (0: equal; 1: nothing in common)")
     return tag("section", head, tag("table", rows, class_="scales"), tag("p", legend, class_="legend"))
 
 

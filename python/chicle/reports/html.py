@@ -1,17 +1,17 @@
-"""Pieces of a page. Whatever is not markup already is escaped: labels come from tables, and nobody has vetted them."""
+"""Elements of a page. Text is escaped unless it is already markup, since labels come from tables that nobody vetted."""
 
 from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias, Union
 
-__all__ = ["Markup", "Piece", "cut", "tag", "text"]
+__all__ = ["Markup", "Piece", "cut", "table", "tag", "text"]
 
 
 class Markup(str):
-    """Text that is markup: made by `tag` and `text`, never of what a user gave."""
+    """Text that is markup, made by `tag` and `text`; never what a user gave."""
 
     __slots__ = ()
 
@@ -20,7 +20,7 @@ Piece: TypeAlias = Union[str, "Iterable[Piece]", None]
 
 
 def text(piece: Piece) -> Markup:
-    """Return a piece as markup, escaped unless it is already; None is nothing, and several are joined.
+    """Return a piece as markup: text is escaped, None is empty, and several pieces are joined.
 
     Examples
     --------
@@ -37,25 +37,35 @@ def text(piece: Piece) -> Markup:
 
 
 def tag(name: str, /, *pieces: Piece, **attributes: object) -> Markup:
-    """Return an element; a trailing underscore of an attribute's name is dropped, others become hyphens.
+    """Return an element; in attribute names a trailing underscore is dropped and other underscores become hyphens.
 
     Examples
     --------
     >>> tag("p", "a & b", class_="x", title='"quoted"', hidden=None)
     '<p class="x" title="&quot;quoted&quot;">a &amp; b</p>'
     """
-    told = "".join(
+    given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{text(_shown(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in _VOID:
-        return Markup(f"<{name}{told}>")
-    return Markup(f"<{name}{told}>{text(pieces)}</{name}>")
+        return Markup(f"<{name}{given}>")
+    return Markup(f"<{name}{given}>{text(pieces)}</{name}>")
+
+
+def table(head: Sequence[Piece], rows: Sequence[Sequence[Piece]], numbers: int = 1, until: int = 99) -> Markup:
+    """Return a table; columns from `numbers` to before `until` are aligned to the right."""
+
+    def cells(kind: str, row: Sequence[Piece]) -> Markup:
+        return tag("tr", [tag(kind, cell, class_="n" if numbers <= i < until else None) for i, cell in enumerate(row)])
+
+    body = tag("tbody", [cells("td", row) for row in rows])
+    return tag("div", tag("table", tag("thead", cells("th", head)), body), class_="scroll")
 
 
 def cut(label: str, most: int) -> str:
-    """Return a label of limited length, with an ellipsis where something was cut off.
+    """Return a label of at most so many characters, with an ellipsis if something was cut off.
 
     Examples
     --------
@@ -73,7 +83,7 @@ def _shown(value: object) -> str:
 
 
 def _visible(given: str) -> str:
-    """Return text without control characters, overrides of its direction and halves of pairs."""
+    """Return text with control characters, direction overrides and lone surrogates replaced."""
     if given.isascii() and given.isprintable():
         return given
     return "".join(

@@ -1,4 +1,4 @@
-"""Scores in numbers, and how the table was made: mechanism, marginals, schema, version."""
+"""Scores in numbers, and how the table was made: mechanism, measurements, schema, version."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ import numpy.typing as npt
 from chicle._core import __version__
 from chicle._text import percent
 from chicle.evaluation.result import Evaluation
-from chicle.measurements.measurement import Measurement
-from chicle.models.targets import check_targets
+from chicle.measurements.measurement import Measurement, check_all
 from chicle.releases.bounds import count_in_buckets
 from chicle.releases.release import Release
 from chicle.reports.facts import Facts
-from chicle.reports.html import Markup, Piece, cut, tag
-from chicle.reports.privacy import table
+from chicle.reports.html import Markup, Piece, cut, table, tag
 
 __all__ = ["making", "measured", "reading", "scores"]
 
@@ -26,25 +24,26 @@ _MOST_SETS = 1_500
 _MOST_LISTED = 12
 
 _DISTANCE = """\
-Distance: total variation distance, half the sum of the differences of shares over all cells of a marginal. 0.03 means
-that 3 of 100 rows would have to be changed to make both equal."""
+Distance: total variation distance, which is half the sum over all cells of a marginal of the absolute differences
+between shares. 0.03 means that 3 of 100 rows would have to be changed to make both tables equal there."""
 _FLOOR = """\
-Floor: the same number for the real table resampled with as many rows. No synthetic table need beat it."""
+Floor: the same number for the real table, resampled to as many rows. It shows sampling error alone; no synthetic table
+has to beat it."""
 _INDEPENDENT = """\
-Independent: the same number for a table whose attributes have nothing to do with each other, bought with the same
-budget. What does not beat it has learnt no relation."""
+Independent: the same number for a table in which attributes are independent of each other, made with the same budget. A
+table that does not beat it has learnt no relation between attributes."""
 _VERDICT = """\
-Verdict: the share of the way from Independent to the floor that the table came, by the mean distance of pairs. From
-90 % on it is very good, from 70 % good, from 40 % fair, from 10 % weak, else poor."""
+Verdict: how far the table came on the way from Independent to the floor, by the mean distance of pairs. From 90 % of
+the way on it is very good, from 70 % good, from 40 % fair, from 10 % weak, and below that poor."""
 _BOUND = """\
-Bound: the synthetic table is at most so far from the truth, with probability {} over the noise; told by the release
-alone. Each holds by itself, not all of them together. In buckets: the bound is on the counts of the groups of values
-that were measured, not on how a group is spread over its values. Where no measurement holds both attributes of a pair,
-and how tables were chosen tells nothing of it either, nothing is claimed."""
+Bound: with probability {} over the noise, the distance of the synthetic table from the truth is at most this. It
+follows from the release alone. Each bound holds by itself with this probability, not all of them at once. In buckets:
+values were measured in groups, and the bound is on the counts of groups, not on how a group is spread over its values.
+No bound: no measurement has both attributes of the pair, and how tables were selected says nothing about the pair."""
 
 
 def scores(evaluation: Evaluation) -> Markup:
-    """Return every score, with the floor and the Independent baseline beside it."""
+    """Return every score, with its floor and its Independent baseline."""
     rows = []
     for score in evaluation.scores:
         name = tag("span", score.title, title=score.note or None)
@@ -59,7 +58,7 @@ def scores(evaluation: Evaluation) -> Markup:
 
 
 def measured(facts: Facts, release: Release) -> Markup | None:
-    """Return the measured sets of two and more attributes, and how the synthetic table fits them."""
+    """Return the measured sets of two or more attributes, and how well the synthetic table fits them."""
     sets = [measurement for measurement in release.measurements if len(measurement.clique) > 1]
     if not sets:
         return None
@@ -70,7 +69,7 @@ def measured(facts: Facts, release: Release) -> Markup | None:
         measurement = sets[i]
         names = " × ".join(cut(name, 40) for name in measurement.clique)
         cells = measurement.values.size
-        buckets = "in buckets" if measurement.coarsening else "every value"
+        buckets = "in buckets" if measurement.buckets else "every value"
         noise = float(np.sqrt(2 / np.pi) * measurement.sigma * cells / (2 * total))
         rows.append(
             [tag("bdi", names), buckets, f"{cells:,}", f"{measurement.sigma:.3g}", f"{noise:.3f}", percent(inside[i])]
@@ -78,16 +77,16 @@ def measured(facts: Facts, release: Release) -> Markup | None:
     sizes = Counter(len(measurement.clique) for measurement in sets)
     said = ", ".join(f"{number:,} of {size} attributes" for size, number in sorted(sizes.items()))
     middle = float(np.median(inside))
-    told = (
-        f"Measured sets: {said}. Of the cells of a set the synthetic table is within two standard deviations of the "
-        f"noise in {percent(middle)} at the median; noise alone would give 95.4 %."
+    summary = (
+        f"Measured sets: {said}. In the median set, the synthetic table is within two standard deviations of the noise "
+        f"in {percent(middle)} of all cells; noise alone would give 95.4 %."
     )
     head = ["set", "resolution", "cells", "sigma", "noise as a distance", "cells within 2 sigma"]
     more = tag("p", f"and {len(sets) - len(rows):,} more") if len(sets) > len(rows) else None
     listing = tag(
         "details", tag("summary", f"All measured sets ({len(sets):,}), worst fit first"), table(head, rows, 2), more
     )
-    return tag("section", tag("h2", "Measured marginals"), tag("p", told), listing, id="measured")
+    return tag("section", tag("h2", "Measured marginals"), tag("p", summary), listing, id="measured")
 
 
 def making(facts: Facts) -> Markup:
@@ -95,11 +94,11 @@ def making(facts: Facts) -> Markup:
     release = facts.release
     rows: list[tuple[Piece, Piece]] = []
     if release is not None:
-        options = json.dumps(_short(dict(release.options)), default=str)
+        options = json.dumps(_short(dict(release.parameters)), default=str)
         cells = sum(measurement.values.size for measurement in release.measurements)
         rows += [
             ("Mechanism", release.mechanism),
-            ("Options", tag("small", cut(options, 2_000)) if release.options else "none"),
+            ("Parameters", tag("small", cut(options, 2_000)) if release.parameters else "none"),
             ("Measurements", f"{len(release.measurements):,} noisy tables of {cells:,} cells"),
             ("Estimated number of records", f"{release.total:,}"),
         ]
@@ -108,24 +107,24 @@ def making(facts: Facts) -> Markup:
         rows.append(("Compared with", f"{facts.evaluation.rows:,} real rows, seed {facts.evaluation.seed}"))
     rows += [("Remark", cut(remark, 2_000)) for remark in facts.remarks]
     rows.append(("Version", f"chicle {__version__}"))
-    told = tag("table", [tag("tr", tag("th", head), tag("td", said)) for head, said in rows], class_="facts")
-    return tag("section", tag("h2", "How it was made"), told, _schema(facts), id="making")
+    facts_table = tag("table", [tag("tr", tag("th", head), tag("td", said)) for head, said in rows], class_="facts")
+    return tag("section", tag("h2", "How it was made"), facts_table, _schema(facts), id="making")
 
 
-def _short(told: object) -> object:
-    """Return options without their long lists: rounds and scores are for programs, which read them in the release.
+def _short(options: object) -> object:
+    """Return options without long lists, such as rounds and scores, which programs read from the release.
 
     Examples
     --------
     >>> _short({"sizes": [20, 10, 5], "rounds": [[0.1, 0.2]] * 19})
     {'sizes': [20, 10, 5], 'rounds': '19, listed in the release'}
     """
-    if isinstance(told, Mapping):
-        return {name: _short(value) for name, value in told.items()}
-    if isinstance(told, Sequence) and not isinstance(told, str):
-        plain = len(told) <= _MOST_LISTED and not any(isinstance(value, (Mapping, list, tuple)) for value in told)
-        return list(told) if plain else f"{len(told):,}, listed in the release"
-    return told
+    if isinstance(options, Mapping):
+        return {name: _short(value) for name, value in options.items()}
+    if isinstance(options, Sequence) and not isinstance(options, str):
+        plain = len(options) <= _MOST_LISTED and not any(isinstance(value, (Mapping, list, tuple)) for value in options)
+        return list(options) if plain else f"{len(options):,}, listed in the release"
+    return options
 
 
 def reading(facts: Facts) -> Markup:
@@ -139,13 +138,9 @@ def reading(facts: Facts) -> Markup:
 
 
 def _inside(facts: Facts, sets: list[Measurement], total: int) -> npt.NDArray[np.float64]:
-    """Return the share of cells of each set in which the synthetic table is within two sigmas of what was measured."""
-    targets = check_targets(sets, facts.recoded.domain)
-    maps = [dict(zip(target.clique, target.maps, strict=True)) for target in targets]
-    seen = [
-        (target.clique, {name: codes for name, codes in each.items() if codes is not None})
-        for target, each in zip(targets, maps, strict=True)
-    ]
+    """Return, for each set, the share of cells in which the synthetic table is within two sigmas of the measurement."""
+    targets = check_all(sets, facts.recoded.domain)
+    seen = [target.query for target in targets]
     scale = total / max(len(facts.synthetic), 1)
     shares = []
     for target, made in zip(targets, count_in_buckets(facts.recoded, seen, facts.threads), strict=True):

@@ -1,4 +1,4 @@
-"""The page: one file, no scripts, nothing fetched; its policy forbids both, whatever a label says."""
+"""The page: one file without scripts that fetches nothing; its content policy forbids both, whatever a label says."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def page(facts: Facts) -> str:
     ]
     kept = [section for section in sections if section is not None]
     style = Markup(files("chicle.reports").joinpath("style.css").read_text(encoding="utf-8"))
-    prefix = "" if facts.private else "NOT PRIVATE: "
+    prefix = "" if facts.publishable else "NOT PRIVATE: "
     head = [
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),

@@ -1,4 +1,4 @@
-"""Pairs of attributes: a map of all of them, and drawings of the worst."""
+"""Pairs of attributes: a map of all pairs, and drawings of those with the largest errors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from chicle._text import percent
 from chicle.counting.records import Records
 from chicle.domain import Clique
 from chicle.evaluation.result import Evaluation
+from chicle.query import Query
 from chicle.releases.bounds import ErrorBound, count_in_buckets
 from chicle.releases.release import Release
 from chicle.reports import charts
@@ -31,20 +32,20 @@ _GROUPS = 30
 
 
 def compared_pairs(facts: Facts, evaluation: Evaluation) -> Markup | None:
-    """Return maps of the errors and of the association of all pairs, and drawings of the worst."""
+    """Return maps of the errors and of the association of all pairs, and drawings of the worst pairs."""
     errors = evaluation.errors.get(2)
     if errors is None:
         return None
     distances = dict(zip(errors.cliques, errors.tvd.tolist(), strict=True))
     floors = dict(zip(errors.cliques, errors.floor.tolist(), strict=True))
     names = _shown(facts, distances)
-    told = {pair: f"distance {distances[pair]:.4f}, floor {floors[pair]:.4f}" for pair in distances}
+    words_of = {pair: f"distance {distances[pair]:.4f}, floor {floors[pair]:.4f}" for pair in distances}
     parts: list[Piece] = [_notice(facts, names)]
     if len(errors) < errors.of:
         parts.append(
             tag("p", f"{len(errors):,} of {errors.of:,} pairs were drawn at random and compared.", class_="note")
         )
-    maps = [_map("Distance of each pair to the real table", names, distances, told)]
+    maps = [_map("Distance of each pair to the real table", names, distances, words_of)]
     association = evaluation.association
     real, made = (
         dict(zip(association.pairs, values.tolist(), strict=True))
@@ -67,20 +68,24 @@ def compared_pairs(facts: Facts, evaluation: Evaluation) -> Markup | None:
 
 
 def bounded_pairs(facts: Facts, release: Release) -> Markup | None:
-    """Return a map of the bounds of all pairs, and drawings of those that the table fits worst."""
+    """Return a map of the bounds of all pairs, and drawings of the measured pairs that the table fits worst."""
     pairs = {clique: bound for clique, bound in facts.bounds.items() if len(clique) == 2}
     if not pairs:
         return None
     distances: dict[Clique, float] = {pair: bound.distance for pair, bound in pairs.items()}
     names = _shown(facts, distances)
-    told: dict[Clique, str] = {pair: _said(bound) for pair, bound in pairs.items()}
-    head = f"At most so far from the truth, each {facts.sure} sure; a dot where nothing is known of a pair"
-    parts: list[Piece] = [_notice(facts, names), _map(head, names, distances, told)]
+    words_of: dict[Clique, str] = {pair: _said(bound) for pair, bound in pairs.items()}
+    head = f"Bound on the distance from the truth, each {facts.sure} sure; a dot where there is no bound"
+    parts: list[Piece] = [_notice(facts, names), _map(head, names, distances, words_of)]
     known = sorted((pair for pair in pairs if pairs[pair].supported), key=lambda pair: _misfit(pairs[pair]))[-_DRAWN:]
     if known:
-        parts.append(tag("h3", "The measured pairs that the synthetic table fits worst, by their noise"))
+        parts.append(tag("h3", "The measured pairs that the synthetic table fits worst, relative to their noise"))
         parts.append(
-            tag("div", [_measured(facts, release, pairs[pair], told[pair]) for pair in known[::-1]], class_="triptychs")
+            tag(
+                "div",
+                [_measured(facts, release, pairs[pair], words_of[pair]) for pair in known[::-1]],
+                class_="triptychs",
+            )
         )
     return tag("section", tag("h2", "Pairs of attributes"), parts, id="pairs")
 
@@ -108,7 +113,7 @@ def _map(
     head: str,
     names: Sequence[str],
     below: Mapping[Clique, float],
-    told: Mapping[Clique, str],
+    words_of: Mapping[Clique, str],
     *,
     above: Mapping[Clique, float] | None = None,
     top: float | None = None,
@@ -123,7 +128,7 @@ def _map(
             pair = (names[x], names[y])
             lower[y, x] = below.get(pair, math.nan)
             upper[x, y] = math.nan if above is None else above.get(pair, math.nan)
-            words[y][x] = f"{cut(names[x], 40)} × {cut(names[y], 40)}: {told.get(pair, 'not compared')}"
+            words[y][x] = f"{cut(names[x], 40)} × {cut(names[y], 40)}: {words_of.get(pair, 'not compared')}"
     drawn = charts.triangle(
         names, charts.rising(lower, most), words, None if above is None else charts.rising(upper, most)
     )
@@ -132,7 +137,7 @@ def _map(
 
 
 def _ladder(top: float) -> Markup:
-    """Return the legend of rising colours: each step from which value on."""
+    """Return the legend of rising colours: the value at which each step begins."""
     steps = [
         tag("span", f"{top * (step / charts.STEPS) ** 2:.2g}", class_=f"step s{step}") for step in range(charts.STEPS)
     ]
@@ -150,11 +155,11 @@ def _measured(facts: Facts, release: Release, bound: ErrorBound, said: str) -> M
     assert bound.estimate is not None  # noqa: S101 - the caller's case
     assert bound.sigma is not None  # noqa: S101
     estimate, sigma = bound.estimate, bound.sigma
-    (table,) = count_in_buckets(facts.synthetic, [(bound.clique, bound.coarsening)], facts.threads)
+    (table,) = count_in_buckets(facts.synthetic, [Query(bound.clique, bound.buckets)], facts.threads)
     total = max(release.total, 1)
     made = table * (total / max(len(facts.synthetic), 1))
     axes = [
-        facts.labels.axis(name, estimate.sum(axis=1 - i), _GROUPS, bound.coarsening.get(name))
+        facts.labels.axis(name, estimate.sum(axis=1 - i), _GROUPS, bound.buckets.get(name))
         for i, name in enumerate(bound.clique)
     ]
 
@@ -176,9 +181,9 @@ def _triptych(
     said: str,
     scale: Callable[[Floats], tuple[float, str]],
 ) -> Markup:
-    """Draw a pair three times: as it is known, as it is in the synthetic table, and the difference.
+    """Draw a pair three times: real or measured, synthetic, and the difference.
 
-    Colours go by the cells of named values; those of the rest may have more than the strongest.
+    The scale of colours follows the cells of named values; the group of all other values may exceed it.
     """
     rows, columns = axes
     named = (slice(rows.named), slice(columns.named))
@@ -227,16 +232,16 @@ def _grouped(records: Records, axes: Sequence[Axis]) -> Floats:
 
 
 def _misfit(bound: ErrorBound) -> float:
-    """Return how far the table is from what was measured, in units of the noise."""
+    """Return how far the table is from the measurement, in units of the noise."""
     return bound.table_error / bound.estimate_error
 
 
 def _said(bound: ErrorBound) -> str:
     if not bound.known:
-        return "not measured: nothing is claimed"
+        return "not measured: no bound"
     if not bound.supported:
-        return f"not measured; bound {bound.distance:.4f} by how tables were chosen"
-    return f"bound {bound.distance:.4f}{', in buckets' if bound.coarsening else ''}"
+        return f"not measured; bound {bound.distance:.4f} from how tables were selected"
+    return f"bound {bound.distance:.4f}{', in buckets' if bound.buckets else ''}"
 
 
 def _v(value: float) -> str:

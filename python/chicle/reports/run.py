@@ -36,31 +36,31 @@ def report(
 ) -> Path:
     """Write a report on a synthetic table as one HTML file, which opens offline and fetches nothing.
 
-    From a release alone it is safe to publish: how private the table is, the measured marginals against the synthetic
-    ones, and how far off they are at most. With the real table it says how good the synthetic one is, and is NOT
-    PRIVATE, which is its first line.
+    A report on a release alone is safe to publish: it shows the privacy guarantee, the measurements beside the
+    synthetic counts, and bounds on the errors. A report with the real table shows how good the synthetic table is; it
+    is NOT PRIVATE, and its first line says so.
 
     Parameters
     ----------
     path
         The file.
     release
-        What the table was made from.
+        The release that the table was made from.
     synthetic
         The synthetic table: `Records`, a pandas, polars or pyarrow table, or a path; by default it is drawn from the
         release.
     real
         The real table, to compare with. NOT PRIVATE.
     evaluation
-        How both compare, where `chicle.evaluate` has told already. NOT PRIVATE.
+        The result of `chicle.evaluate`, if there is one already. NOT PRIVATE.
     schema
-        What the columns are, where there is no release.
+        What the columns are, if there is no release.
     confidence
-        With what probability each bound on an error is to hold.
+        The probability with which each bound on an error holds.
     title, remarks
-        What to say of the table: in the head, and among how it was made.
+        Text for the heading, and for the section on how the table was made.
     seed
-        Fixes the table that is drawn and all that the comparison draws.
+        Fixes the table that is drawn and everything that the comparison draws.
     threads
         How many threads to use; all there are, if ``None``.
 
@@ -84,12 +84,14 @@ def report(
     drawn = synthetic is None
     if synthetic is None and release is not None:
         synthetic = release.sample(seed=seed, threads=threads)
-    made = read_one("synthetic", synthetic, declared.of_synthetic())
+    made = read_one("synthetic", synthetic, declared, synthetic=True)
     truth = None if real is None else read_one("real", real, declared)
     if evaluation is None and truth is not None:
         evaluation = evaluate(truth, made, declared, release=release, seed=seed, threads=threads)
     if evaluation is not None and evaluation.domain != declared.domain:
-        raise ParameterError("the evaluation is of a table of other attributes; give that of this table, or real=")
+        raise ParameterError(
+            "the evaluation is of a table with other attributes; give the evaluation of this table, or real="
+        )
     bounds = [] if release is None else release.error_bounds(confidence=confidence, synthetic=made, threads=threads)
     facts = Facts(
         schema=declared,

@@ -1,4 +1,4 @@
-"""What is public about a table: its columns, what holds of several of them, and how tables become records and back."""
+"""Schemas: the public declaration of a table's columns, and of constraints and combinations of several columns."""
 
 from chicle.schema.schema import Schema
 

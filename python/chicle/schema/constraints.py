@@ -1,13 +1,13 @@
-"""Structural zeros: which combinations of values no row may have.
+"""Constraints: combinations of values that no row may have (structural zeros).
 
-Three ways to say it, all about two or three columns:
+There are three forms, each about two or three columns:
 
 - ``{forbid: {age: {below: 15}, marital: [married, widowed]}}``: no row has all of these;
 - ``{if: {age: {below: 15}}, then: {marital: never}}``: rows with the first have the second;
-- ``{allow: [state, county], combinations: {NY: [Kings, Queens], NJ: Essex}}``: no others.
+- ``{allow: [state, county], combinations: {NY: [Kings, Queens], NJ: Essex}}``: no other combination occurs.
 
 Each becomes a small table: the codes of a column fall into classes that the constraint treats alike, and the table says
-which classes may meet. So a constraint costs one look-up for each row and column, whatever the cardinalities.
+which classes may occur together. So a constraint costs one look-up for each row and column, at any cardinality.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from chicle.codes import Codes, code_dtype
 from chicle.columns.base import Column, Mask
-from chicle.columns.chosen import Chosen
 from chicle.columns.declare import unknown
-from chicle.columns.unmodelled import Determined
-from chicle.counting.records import Codes, code_dtype
+from chicle.columns.selector import Selector
 from chicle.errors import SchemaError
 
 __all__ = ["Constraint", "allowing", "constraints_from", "row_keys"]
@@ -37,40 +36,40 @@ _KEYS = ("forbid", "if", "then", "allow", "combinations", "violations")
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """Which combinations of values some columns may have.
+    """The allowed combinations of values of some columns.
 
     Attributes
     ----------
     columns
-        The columns that it is about.
+        The constrained columns.
     classes
         For each of them, the class of each of its codes.
     allowed
-        Which classes may meet: an axis for each column.
-    told
+        Which classes may occur together: an axis for each column.
+    declaration
         The declaration, as plain data.
     keep
-        Whether rows of the private table that violate it are counted all the same; else the table is refused.
+        Whether rows of the private table that violate it are counted as they are. If not, such a table is refused.
     """
 
     columns: tuple[str, ...]
     classes: tuple[Codes, ...]
     allowed: npt.NDArray[np.bool_]
-    told: Mapping[str, Any]
+    declaration: Mapping[str, Any]
     keep: bool = False
 
     def holds(self, codes: Mapping[str, Codes]) -> Mask:
-        """Return for each row whether it satisfies the constraint."""
+        """Return whether each row satisfies the constraint."""
         of_row = [classes[codes[name]] for name, classes in zip(self.columns, self.classes, strict=True)]
         found: Mask = self.allowed.ravel()[row_keys(of_row, self.allowed.shape)]
         return found
 
     def __str__(self) -> str:
-        (kind, *_) = self.told
+        (kind, *_) = self.declaration
         return f"the constraint `{kind}` on {' and '.join(repr(name) for name in self.columns)}"
 
 
-def constraints_from(told: object, columns: Mapping[str, Column]) -> tuple[Constraint, ...]:
+def constraints_from(declaration: object, columns: Mapping[str, Column]) -> tuple[Constraint, ...]:
     """Return the constraints of a declaration.
 
     Examples
@@ -81,10 +80,10 @@ def constraints_from(told: object, columns: Mapping[str, Column]) -> tuple[Const
     >>> constraint.holds({"age": np.array([14, 14, 15]), "marital": np.array([0, 1, 1])}).tolist()
     [True, False, True]
     """
-    if isinstance(told, (str, Mapping)) or not isinstance(told, Iterable):
-        raise SchemaError(f"constraints must be a list, each with {_FORMS}, not {told!r}")
+    if isinstance(declaration, (str, Mapping)) or not isinstance(declaration, Iterable):
+        raise SchemaError(f"constraints must be a list, each with {_FORMS}, not {declaration!r}")
     made = []
-    for number, one in enumerate(told, 1):
+    for number, one in enumerate(declaration, 1):
         try:
             made.append(_constraint(one, columns))
         except SchemaError as error:  # noqa: PERF203 - a few turns
@@ -95,16 +94,16 @@ def constraints_from(told: object, columns: Mapping[str, Column]) -> tuple[Const
 def allowing(
     names: Sequence[str], combinations: object, columns: Mapping[str, Column]
 ) -> tuple[list[list[Any]], tuple[Codes, ...], npt.NDArray[np.bool_]]:
-    """Return listed combinations as plain data, the classes of each column's codes, and which of these may meet."""
+    """Return combinations as plain data, the classes of each column's codes, and which classes may occur together."""
     listed = _listed(names, combinations)
-    choosers = _choosers(names, columns)
+    selectors = _selectors(names, columns)
     classes, members = [], []
     for axis, name in enumerate(names):
         masks: dict[str, Mask] = {}
         for row in listed:
-            said = repr(row[axis])
-            if said not in masks:
-                masks[said] = _some(name, choosers[name], row[axis])
+            key = repr(row[axis])
+            if key not in masks:
+                masks[key] = _some(name, selectors[name], row[axis])
         if len(masks) * columns[name].cardinality > 16 * MOST_CELLS:
             raise SchemaError(f"it lists too many values of {name!r}; give it fewer codes, or list ranges")
         kinds, of_code = np.unique(np.stack(list(masks.values())), axis=1, return_inverse=True)
@@ -113,7 +112,7 @@ def allowing(
         members.append([np.flatnonzero(in_kind[repr(row[axis])]) for row in listed])
     shape = [int(of_code.max()) + 1 for of_code in classes]
     if prod(shape) > MOST_CELLS:
-        raise SchemaError("it tells too many values apart; list fewer, or fewer columns")
+        raise SchemaError("it distinguishes too many values; list fewer values, or fewer columns")
     allowed = np.zeros(shape, dtype=np.bool_)
     for cells in zip(*members, strict=True):
         allowed[np.ix_(*cells)] = True
@@ -129,92 +128,94 @@ def row_keys(codes: Sequence[npt.NDArray[Any]], shape: Sequence[int]) -> npt.NDA
     return keys
 
 
-def _constraint(told: object, columns: Mapping[str, Column]) -> Constraint:
-    if not isinstance(told, Mapping):
-        raise SchemaError(f"it is a mapping with {_FORMS}, not {told!r}")
-    for key in told:
+def _constraint(declaration: object, columns: Mapping[str, Column]) -> Constraint:
+    if not isinstance(declaration, Mapping):
+        raise SchemaError(f"it must be a mapping with {_FORMS}, not {declaration!r}")
+    for key in declaration:
         if key not in _KEYS:
             raise SchemaError(f"it has no {key!r}; {unknown(str(key), _KEYS)}")
-    keep = told.get("violations", "refuse")
+    keep = declaration.get("violations", "refuse")
     if keep not in ("refuse", "keep"):
         raise SchemaError(f'violations must be "refuse" or "keep", not {keep!r}')
-    said = {key: value for key, value in told.items() if key != "violations"}
-    form = {"forbid", "if", "allow"} & set(said)
-    if form == {"forbid"} and len(said) == 1:
-        made = _excluding(said, {}, said["forbid"], columns)
-    elif form == {"if"} and set(said) == {"if", "then"}:
-        made = _excluding(said, said["then"], said["if"], columns)
-    elif form == {"allow"} and set(said) == {"allow", "combinations"}:
-        names = _names(said["allow"], columns)
-        listed, classes, allowed = allowing(names, said["combinations"], columns)
+    given = {key: value for key, value in declaration.items() if key != "violations"}
+    form = {"forbid", "if", "allow"} & set(given)
+    if form == {"forbid"} and len(given) == 1:
+        made = _excluding(given, {}, given["forbid"], columns)
+    elif form == {"if"} and set(given) == {"if", "then"}:
+        made = _excluding(given, given["then"], given["if"], columns)
+    elif form == {"allow"} and set(given) == {"allow", "combinations"}:
+        names = _names(given["allow"], columns)
+        listed, classes, allowed = allowing(names, given["combinations"], columns)
         made = Constraint(names, classes, allowed, {"allow": list(names), "combinations": listed})
     else:
-        raise SchemaError(f"it has {' and '.join(repr(key) for key in said)}; a constraint has {_FORMS}")
+        raise SchemaError(f"it has {' and '.join(repr(key) for key in given)}; a constraint has {_FORMS}")
     if keep == "refuse":
         return made
-    return Constraint(made.columns, made.classes, made.allowed, {**made.told, "violations": "keep"}, keep=True)
+    return Constraint(made.columns, made.classes, made.allowed, {**made.declaration, "violations": "keep"}, keep=True)
 
 
-def _excluding(told: Mapping[str, Any], then: object, when: object, columns: Mapping[str, Column]) -> Constraint:
-    """Return the constraint that rows with all of `when` have all of `then` too; with nothing there, that none is."""
+def _excluding(declaration: Mapping[str, Any], then: object, when: object, columns: Mapping[str, Column]) -> Constraint:
+    """Return the constraint that rows with all of `when` have all of `then`; an empty `then` forbids such rows."""
     for part in (when, then):
         if not isinstance(part, Mapping) or not when:
-            raise SchemaError(f"it is about values by column, such as {{age: {{below: 15}}}}, not {part!r}")
+            raise SchemaError(f"it must map columns to values, such as {{age: {{below: 15}}}}, not {part!r}")
     assert isinstance(when, Mapping)  # noqa: S101 - just checked
     assert isinstance(then, Mapping)  # noqa: S101
     names = _names([*when, *then], columns)
-    choosers = _choosers(names, columns)
-    masks = [_some(name, choosers[name], told) for name, told in (*when.items(), *then.items())]
-    chosen = np.indices((2,) * len(names)).astype(np.bool_)
-    allowed: npt.NDArray[np.bool_] = np.logical_not(chosen[: len(when)].all(axis=0))
+    selectors = _selectors(names, columns)
+    masks = [_some(name, selectors[name], declaration) for name, declaration in (*when.items(), *then.items())]
+    selected = np.indices((2,) * len(names)).astype(np.bool_)
+    allowed: npt.NDArray[np.bool_] = np.logical_not(selected[: len(when)].all(axis=0))
     if then:
-        allowed |= chosen[len(when) :].all(axis=0)
-    return Constraint(names, tuple(mask.astype(np.uint8) for mask in masks), allowed, _plain(told))
+        allowed |= selected[len(when) :].all(axis=0)
+    return Constraint(names, tuple(mask.astype(np.uint8) for mask in masks), allowed, _plain(declaration))
 
 
-def _names(told: object, columns: Mapping[str, Column]) -> tuple[str, ...]:
-    if isinstance(told, str) or not isinstance(told, Iterable):
-        raise SchemaError(f"it names its columns in a list, not {told!r}")
-    names = tuple(told)
+def _names(declaration: object, columns: Mapping[str, Column]) -> tuple[str, ...]:
+    if isinstance(declaration, str) or not isinstance(declaration, Iterable):
+        raise SchemaError(f"it must list its columns, not {declaration!r}")
+    names = tuple(declaration)
     for name in names:
         column = columns.get(name) if isinstance(name, str) else None
-        if isinstance(column, Determined):
-            raise SchemaError(f"{name!r} is determined by {column.determined_by!r}; say it of {column.determined_by!r}")
+        if column is not None and column.follows is not None:
+            raise SchemaError(f"{name!r} is determined by {column.follows!r}; constrain {column.follows!r} instead")
         if column is None or not column.modelled:
             modelled = [known for known, one in columns.items() if one.modelled]
-            raise SchemaError(f"{name!r} is no modelled column; {unknown(str(name), modelled)}")
+            raise SchemaError(f"{name!r} is not a modelled column; {unknown(str(name), modelled)}")
     if len(set(names)) < len(names):
-        raise SchemaError("it names a column twice; say all about a column at once")
+        raise SchemaError("it names a column twice; name each once, with all its values")
     if not 2 <= len(names) <= 3:
         raise SchemaError(
             f"it is about {len(names)} column{'' if len(names) == 1 else 's'}; a constraint is about two or three"
-            + (" (what one column may hold is declared there)" if len(names) == 1 else "")
+            + (" (declare the values of one column in that column)" if len(names) == 1 else "")
         )
     return names
 
 
-def _choosers(names: Sequence[str], columns: Mapping[str, Column]) -> dict[str, Chosen]:
+def _selectors(names: Sequence[str], columns: Mapping[str, Column]) -> dict[str, Selector]:
     made = {}
     for name in names:
         try:
-            made[name] = Chosen(columns[name])
+            made[name] = Selector(columns[name])
         except SchemaError as error:  # noqa: PERF203 - a few turns
             raise SchemaError(f"column {name!r}: {error}") from None
     return made
 
 
-def _some(name: str, chosen: Chosen, told: object) -> Mask:
+def _some(name: str, select: Selector, declaration: object) -> Mask:
     try:
-        mask = chosen(told)
+        mask = select(declaration)
     except SchemaError as error:
         raise SchemaError(f"column {name!r}: {error}") from None
     if not mask.any():
-        raise SchemaError(f"column {name!r}: {told!r} names none of its values; leave it out, or widen the column")
+        raise SchemaError(
+            f"column {name!r}: {declaration!r} names none of its values; leave it out, or widen the column"
+        )
     return mask
 
 
 def _listed(names: Sequence[str], combinations: object) -> list[list[Any]]:
-    """Return combinations as a list with an entry for each column; for two, a mapping will do."""
+    """Return combinations as lists with an entry for each column; for two columns, a mapping is accepted."""
     rule = f"combinations must be a list, each with a value of {' and of '.join(repr(name) for name in names)}"
     if isinstance(combinations, Mapping):
         if len(names) != 2:
@@ -231,11 +232,11 @@ def _listed(names: Sequence[str], combinations: object) -> list[list[Any]]:
     return [[_plain(item) for item in row] for row in listed]
 
 
-def _plain(told: Any) -> Any:  # noqa: ANN401 - data for YAML and JSON
-    if isinstance(told, Mapping):
-        return {key: _plain(value) for key, value in told.items()}
-    if isinstance(told, (list, tuple)):
-        return [_plain(item) for item in told]
-    if isinstance(told, dt.date):
-        return told.isoformat()
-    return told.item() if isinstance(told, np.generic) else told
+def _plain(declaration: Any) -> Any:  # noqa: ANN401 - data for YAML and JSON
+    if isinstance(declaration, Mapping):
+        return {key: _plain(value) for key, value in declaration.items()}
+    if isinstance(declaration, (list, tuple)):
+        return [_plain(item) for item in declaration]
+    if isinstance(declaration, dt.date):
+        return declaration.isoformat()
+    return declaration.item() if isinstance(declaration, np.generic) else declaration

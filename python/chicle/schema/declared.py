@@ -1,6 +1,6 @@
-"""What may be declared of a schema's columns: their names, declarations and how they hang together.
+"""Checks of a schema's declaration: names, columns, and how columns depend on each other.
 
-All of it is public, so the errors here may quote what was written.
+A declaration is public, so these errors may quote it.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from chicle.columns import Coded, Column, Determined, Drop, Identifier, column_from_dict
+from chicle.columns import Column, column_from_dict
 from chicle.columns.base import is_unicode
-from chicle.columns.declare import unknown
 from chicle.errors import SchemaError
 
-__all__ = ["check_determined", "check_person", "columns_from", "described", "max_records_from", "with_order"]
+__all__ = ["check_among", "check_person", "columns_from", "described", "max_records_from", "with_order"]
 
 
 def columns_from(columns: Mapping[str, Column | Mapping[str, Any] | int]) -> dict[str, Column]:
@@ -26,67 +25,60 @@ def columns_from(columns: Mapping[str, Column | Mapping[str, Any] | int]) -> dic
     """
     if not isinstance(columns, Mapping):
         raise SchemaError(f"columns must be a mapping from name to declaration, not a {type(columns).__name__}")
-    return {_name(name): _declared(name, told) for name, told in columns.items()}
+    return {_name(name): _declared(name, declaration) for name, declaration in columns.items()}
 
 
 def with_order(columns: dict[str, Column], ordinal: Iterable[str]) -> dict[str, Column]:
-    """Return the columns, the coded ones among them that are named here with an order."""
+    """Return the columns; the coded columns named in `ordinal` get an order."""
     if isinstance(ordinal, str):
         raise SchemaError(f"ordinal is a list of attribute names, not a string; write [{ordinal!r}]")
     ordered: dict[str, Column] = {}
     for name in sorted(frozenset(ordinal)):
         if name not in columns:
             raise SchemaError(f"ordinal names {name!r}, which is not an attribute of this schema")
-        column = columns[name]
-        if not isinstance(column, Coded):
-            raise SchemaError(f"ordinal names {name!r}, which is not coded; declare its own order by its type")
-        ordered[name] = Coded(values=column.values, ordinal=True, missing=column.missing)
+        column = columns[name].with_order()
+        if column is None:
+            raise SchemaError(f"ordinal names {name!r}, which is not coded; its type decides whether it has an order")
+        ordered[name] = column
     return {**columns, **ordered}
 
 
 def max_records_from(value: object) -> int:
-    """Return how many rows one person may have, as a file says it."""
+    """Return the declared maximum of rows a person."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SchemaError(f"max_records must be an integer of at least 1, not {value!r}")
     return value
 
 
 def check_person(person: object, columns: Mapping[str, Column]) -> None:
-    """Raise a SchemaError unless this can tell whose row it is: a column that is not modelled, or none."""
+    """Raise a SchemaError unless this can be the person column: one that is not modelled, or None."""
     if person is None:
         return
     if not isinstance(person, str) or not person:
         raise SchemaError(f"person must be the name of a column, not {person!r}")
-    if not isinstance(columns.get(person, Identifier()), (Drop, Identifier)):
+    if person in columns and not columns[person].may_be_person:
         raise SchemaError(
             f"column {person!r}: it is the person column, which is never modelled; "
             "declare it as identifier or drop, or not at all"
         )
 
 
-def check_determined(columns: Mapping[str, Column]) -> None:
-    """Raise a SchemaError unless every determined column follows from a modelled one."""
+def check_among(columns: Mapping[str, Column]) -> None:
+    """Raise a SchemaError unless every column fits the others."""
     for name, column in columns.items():
-        if isinstance(column, Determined):
-            source = columns.get(column.determined_by)
-            if source is None or not source.modelled:
-                raise SchemaError(
-                    f"column {name!r}: determined_by names {column.determined_by!r}, which is no modelled column; "
-                    f"{unknown(column.determined_by, [n for n, c in columns.items() if c.modelled])}"
-                )
-            try:
-                column.check_source(source)
-            except SchemaError as error:
-                raise SchemaError(f"column {name!r}: {error}") from None
+        try:
+            column.check_among(columns)
+        except SchemaError as error:  # noqa: PERF203 - a few turns
+            raise SchemaError(f"column {name!r}: {error}") from None
 
 
 def described(column: Column) -> str:
-    """Return what a column is, in a few words."""
+    """Return a short description of a column."""
     most = "up to " if column.undiscovered else ""
     codes = f", {most}{column.cardinality} codes" if column.modelled else ""
-    by = f" by {column.determined_by!r}" if isinstance(column, Determined) else ""
-    coarse = ", coarse in joint work" if column.coarse is not None else ""
-    return f"{column.type}{by}{codes}{', missing is one' if column.missing else ''}{coarse}"
+    by = f" by {column.follows!r}" if column.follows is not None else ""
+    coarse = ", coarse in joint tables" if column.coarse is not None else ""
+    return f"{column.type}{by}{codes}{' with missing' if column.missing else ''}{coarse}"
 
 
 def _name(name: object) -> str:
@@ -97,9 +89,9 @@ def _name(name: object) -> str:
     return name
 
 
-def _declared(name: str, told: Column | Mapping[str, Any] | int) -> Column:
-    if isinstance(told, Column):
-        return told
-    if isinstance(told, int) and not isinstance(told, bool):
-        return column_from_dict(name, {"type": "coded", "values": told})
-    return column_from_dict(name, told)
+def _declared(name: str, declaration: Column | Mapping[str, Any] | int) -> Column:
+    if isinstance(declaration, Column):
+        return declaration
+    if isinstance(declaration, int) and not isinstance(declaration, bool):
+        return column_from_dict(name, {"type": "coded", "values": declaration})
+    return column_from_dict(name, declaration)

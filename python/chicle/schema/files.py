@@ -1,8 +1,8 @@
 """Declarations in YAML and JSON files.
 
-YAML is read by the rules of YAML 1.2, with which values of a table are safer: only ``true`` and ``false`` are booleans
-(``no`` is a country), and what has a leading zero, a colon or the look of a date is text. A key that is there twice is
-refused.
+YAML is read by the rules of YAML 1.2, which are safer for values of a table: only ``true`` and ``false`` are booleans
+(``no`` is a country), and values with a leading zero or a colon, or that look like a date, are texts. Duplicate keys
+are errors.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    # A next line is escaped only inside double quotes; elsewhere it is read as a line break.
+    # The character "next line" is escaped only inside double quotes; without them it is read as a line break.
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if "\x85" in text else None)
 
 
@@ -63,12 +63,12 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     made: dict[Any, Any] = {}
     for key_node, value_node in node.value:
         if key_node.tag == "tag:yaml.org,2002:merge":
-            raise SchemaError(f"line {key_node.start_mark.line + 1}: `<<` is not understood; write its lines out")
+            raise SchemaError(f"line {key_node.start_mark.line + 1}: `<<` is not supported; write its lines out")
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, Hashable):
             raise SchemaError(f"line {key_node.start_mark.line + 1}: a key must be a plain word")
         if key in made:
-            raise SchemaError(f"line {key_node.start_mark.line + 1}: {key!r} is there twice; keep one")
+            raise SchemaError(f"line {key_node.start_mark.line + 1}: {key!r} occurs twice; keep one")
         made[key] = loader.construct_object(value_node, deep=True)
     return made
 
@@ -77,35 +77,35 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
 def read_declaration(path: str | Path) -> Any:  # noqa: ANN401 - to be validated
-    """Return what a YAML or JSON file holds, as plain data."""
+    """Return the content of a YAML or JSON file as plain data."""
     place = Path(path)
     try:
         if place.stat().st_size > _MOST_BYTES:
             raise SchemaError(f"{place} is too large for a schema")
         text = place.read_text(encoding="utf-8")
     except OSError as error:
-        raise SchemaError(f"{place} can not be read: {error.strerror}; is the path right?") from None
+        raise SchemaError(f"{place} cannot be read: {error.strerror}; is the path right?") from None
     except UnicodeDecodeError:
-        raise SchemaError(f"{place} is no UTF-8 text; save it as such") from None
+        raise SchemaError(f"{place} is not UTF-8 text; save it as UTF-8") from None
     try:
         if place.suffix.lower() == ".json":
             return json.loads(text, object_pairs_hook=_once)
         return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
     except json.JSONDecodeError as error:
-        raise SchemaError(f"{place} is no JSON: line {error.lineno}: {error.msg}") from None
+        raise SchemaError(f"{place} is not valid JSON: line {error.lineno}: {error.msg}") from None
     except yaml.MarkedYAMLError as error:
         line = "" if error.problem_mark is None else f"line {error.problem_mark.line + 1}: "
-        raise SchemaError(f"{place} is no YAML: {line}{error.problem}") from None
+        raise SchemaError(f"{place} is not valid YAML: {line}{error.problem}") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         if isinstance(error, SchemaError):
             raise SchemaError(f"{place}: {error}") from None
-        raise SchemaError(f"{place} can not be read as a schema; is it the right file?") from None
+        raise SchemaError(f"{place} cannot be read as a schema; is it the right file?") from None
 
 
 def write_declaration(
     path: str | Path, declaration: Mapping[str, Any], *, header: str | None = None, comments: Mapping[str, str]
 ) -> None:
-    """Write a declaration as JSON or YAML, by the name of the file; YAML has comments, and a line for each column."""
+    """Write a declaration as JSON or YAML, by the file's ending. YAML has comments, and a line for each column."""
     place = Path(path)
     if place.suffix.lower() == ".json":
         text = json.dumps(declaration, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -132,7 +132,7 @@ def _yaml(declaration: Mapping[str, Any], header: str | None, comments: Mapping[
 
 def _line(name: str, item: object) -> list[str]:
     key = _dump({name: 0}, flow=False)[: -len(": 0\n")]
-    # A very long name is no simple key.
+    # YAML writes a very long name as a complex key.
     return [f"  {key}\n  : " if key.startswith("? ") else f"  {key}: ", _dump(item, flow=True)]
 
 
@@ -156,6 +156,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in pairs:
         if key in made:
-            raise SchemaError(f"{key!r} is there twice; keep one")
+            raise SchemaError(f"{key!r} occurs twice; keep one")
         made[key] = value
     return made

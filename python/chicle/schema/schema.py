@@ -1,53 +1,41 @@
-"""What is public about a table: its columns and their values.
+"""The schema: the public declaration of a table's columns and their values.
 
-A schema is declared, never read off the data. It turns a source into `Records` and synthetic records back into the kind
-of table that the source was.
+A schema is declared, never read from the data. It only declares: `chicle.codecs.Codec` encodes tables and decodes
+synthetic records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from copy import copy
-from functools import cached_property
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from chicle._checks import integer
-from chicle.columns import Coded, Column, Drop
-from chicle.columns.base import refuse
+from chicle.columns import Column
 from chicle.columns.declare import unknown
-from chicle.counting.records import Codes, Records
-from chicle.domain import Clique, Domain
-from chicle.errors import DomainError, SchemaError
-from chicle.schema.check import Check, check_frame
-from chicle.schema.constraints import Constraint
+from chicle.domain import Domain
+from chicle.errors import SchemaError
+from chicle.schema.combine import Combined, combined_from
+from chicle.schema.connected import Part, connected
+from chicle.schema.constraints import Constraint, constraints_from
 from chicle.schema.declared import (
-    check_determined,
+    check_among,
     check_person,
     columns_from,
     described,
     max_records_from,
     with_order,
 )
-from chicle.schema.decode import columns_of, with_person
 from chicle.schema.files import read_declaration, write_declaration
-from chicle.schema.joint import Joint
-from chicle.schema.recode import Recoding
-from chicle.sources.frames import Form
-from chicle.sources.source import Source, unread
 
 __all__ = ["Schema"]
 
 _VERSION = 1
 _KEYS = ("chicle", "reviewed", "person", "max_records", "columns", "combine", "constraints")
 _DRAFT = (
-    "DRAFT, NOT PRIVATE: this schema was read from the data. Review every line, replace what only the data told by "
-    "what is public knowledge, then set `reviewed: true`."
+    "DRAFT, NOT PRIVATE: this schema was read from the data. Review every line, replace what came from the data by "
+    "public knowledge, then set `reviewed: true`."
 )
 
 
@@ -57,23 +45,23 @@ class Schema:
     Parameters
     ----------
     columns
-        For each column its declaration: a column of `chicle.columns`, a mapping such as
-        ``{"type": "integer", "min": 0, "max": 99}``, or a number of codes for a column that holds codes already.
+        The declaration of each column: a column of `chicle.columns`, a mapping such as
+        ``{"type": "integer", "min": 0, "max": 99}``, or the number of codes of a column that holds codes already.
     ordinal
-        Which of the coded columns have an order.
+        The coded columns that have an order.
     max_records_per_person
         How many rows one person may have at most; the sensitivity of every release follows from it.
     person
-        The column that tells whose row it is; the first `max_records_per_person` rows of each are kept. It is never
-        modelled. Without it, that no person has more rows is an assumption.
+        The column that identifies persons; the first `max_records_per_person` rows of each person are kept. It is never
+        modelled. Without it, the maximum is an assumption.
     reviewed
-        Whether a person vouches that all this is public; drafts are not, and `fit` refuses them.
+        Whether a person confirms that the declaration is public. `fit` refuses drafts, which are not reviewed.
     comments
-        Remarks on columns, for the saved file.
+        Comments on columns, for the saved file.
     combine
-        By a new name, columns that are modelled as one attribute; see `chicle.schema.recode`.
+        For each new name, columns that are modelled as one attribute; see `chicle.schema.combine`.
     constraints
-        Which combinations of values no row has; see `chicle.schema.constraints`. No synthetic row ever violates one.
+        Combinations of values that no row has; see `chicle.schema.constraints`. No synthetic row violates one.
 
     Examples
     --------
@@ -83,9 +71,6 @@ class Schema:
     ... })
     >>> schema.domain
     Domain(age: 20, sex: 3)
-    >>> records = schema.encode({"age": [31, 4, 77], "sex": ["m", None, "f"]})
-    >>> records["age"], records["sex"]
-    (array([ 6,  0, 15], dtype=uint8), array([1, 2, 0], dtype=uint8))
     """
 
     def __init__(
@@ -108,13 +93,16 @@ class Schema:
         self._reviewed = reviewed
         self._comments = dict(comments or {})
         check_person(person, self._columns)
-        check_determined(self._columns)
+        check_among(self._columns)
         modelled = {name: column.cardinality for name, column in self._columns.items() if column.modelled}
         if not modelled:
-            raise SchemaError("no column is modelled; declare at least one that is neither dropped nor made afterwards")
+            raise SchemaError("no column is modelled; declare one that is not dropped, an identifier or determined")
         self._domain = Domain(modelled)
         self._ordinal = frozenset(name for name in modelled if self._columns[name].ordered)
-        self._joint = Joint(self._columns, combine, constraints)
+        self._constraints = constraints_from([] if constraints is None else constraints, self._columns)
+        self._combined = combined_from({} if combine is None else combine, self._columns, self._constraints)
+        listed = [one.listed for one in self._combined.values() if one.listed is not None]
+        self._parts = tuple(connected([*self._constraints, *listed], self._domain))
 
     @classmethod
     def from_cardinalities(
@@ -149,7 +137,7 @@ class Schema:
                 raise SchemaError(f"a schema has no {key!r}; {unknown(str(key), _KEYS)}")
         version = declaration.get("chicle", _VERSION)
         if version != _VERSION or isinstance(version, bool):
-            raise SchemaError(f"chicle: {version!r} is no version of schemas that is known here; this one writes 1")
+            raise SchemaError(f"chicle: {version!r} is not a known version of schemas; write `chicle: {_VERSION}`")
         if "columns" not in declaration:
             raise SchemaError("the schema declares no columns; write `columns:` and a line for each")
         return cls(
@@ -177,138 +165,74 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain data, for YAML and JSON."""
-        told: dict[str, Any] = {"chicle": _VERSION, "reviewed": self._reviewed}
+        plain: dict[str, Any] = {"chicle": _VERSION, "reviewed": self._reviewed}
         if self._person is not None:
-            told["person"] = self._person
+            plain["person"] = self._person
         if self._person is not None or self._max_records_per_person > 1:
-            told["max_records"] = self._max_records_per_person
-        told["columns"] = {name: column.to_dict() for name, column in self._columns.items()}
-        return {**told, **self._joint.to_dict()}
+            plain["max_records"] = self._max_records_per_person
+        plain["columns"] = {name: column.to_dict() for name, column in self._columns.items()}
+        return {**plain, **self._of_several()}
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """The declared columns, those that are not modelled among them."""
+        """All declared columns, including those that are not modelled."""
         return MappingProxyType(self._columns)
 
     @property
     def domain(self) -> Domain:
-        """The modelled columns and how many codes each has: what records of this schema are over."""
+        """The modelled columns and the number of codes of each: the domain of records of this schema."""
         return self._domain
 
-    @cached_property
-    def model(self) -> Schema:
-        """The schema of what mechanisms see: coarse groups, and columns combined; this one, where there are none.
-
-        Examples
-        --------
-        >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 99, "coarse": 5}, "left": 2, "right": 3},
-        ...     combine={"sides": ["left", "right"]})
-        >>> schema.domain, schema.model.domain
-        (Domain(age: 100, left: 2, right: 3), Domain(age: 5, sides: 6))
-        """
-        recoding = self._joint.recoding
-        if not recoding.changes:
-            return self
-        made = Schema(dict(recoding.domain), recoding.ordinal, self._max_records_per_person)
-        made.zeros = self.zeros
-        return made
-
-    @cached_property
-    def zeros(self) -> dict[Clique, npt.NDArray[np.bool_]]:
-        """Structural zeros: for cliques that mechanisms see, which of their cells constraints leave to no row.
-
-        Examples
-        --------
-        >>> schema = Schema({"child": {"type": "boolean"}, "wed": {"type": "boolean"}},
-        ...     constraints=[{"forbid": {"child": True, "wed": True}}])
-        >>> schema.zeros
-        {('child', 'wed'): array([[False, False],
-               [False,  True]])}
-        """
-        return self._joint.zeros
-
     @property
-    def joint(self) -> Joint:
-        """What is declared of several columns, and what it does to records and measurements."""
-        return self._joint
-
-    @property
-    def recoding(self) -> Recoding:
-        """The maps between the columns and what mechanisms see."""
-        return self._joint.recoding
-
-    @property
-    def coarse(self) -> tuple[str, ...]:
-        """The columns that are coarse in the joint work; a fine 1-way of each is released beside it."""
-        return tuple(self._joint.recoding.groups)
+    def combined(self) -> Mapping[str, Combined]:
+        """The columns that are modelled as one attribute, by its name."""
+        return MappingProxyType(self._combined)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """Which combinations of values no row has."""
-        return self._joint.constraints
+        """Combinations of values that no row has."""
+        return self._constraints
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Constraints and lists of combinations in parts that share no column, each with a satisfying assignment."""
+        return self._parts
 
     @property
     def ordinal(self) -> frozenset[str]:
-        """Attributes whose codes have an order, so that neighbouring codes may be treated alike."""
+        """The columns whose codes have an order."""
         return self._ordinal
 
     @property
     def max_records_per_person(self) -> int:
-        """How many rows one person may have at most."""
+        """The maximum number of rows of one person."""
         return self._max_records_per_person
 
     @property
     def person(self) -> str | None:
-        """The column that tells whose row it is."""
+        """The column that identifies persons."""
         return self._person
 
     @property
-    def dropped(self) -> list[str]:
-        """The columns of which nothing is needed, so that nothing in them can fail."""
-        return [name for name, column in self._columns.items() if isinstance(column, Drop) and name != self._person]
-
-    @property
-    def coded(self) -> bool:
-        """Whether a table of this schema holds codes and nothing else, as `Records` do."""
-        return self._person is None and all(
-            type(column) is Coded and not column.missing for column in self._columns.values()
-        )
-
-    @property
     def undiscovered(self) -> tuple[str, ...]:
-        """The columns that leave values or bins to be discovered; their cardinality is the most that there may be."""
+        """The columns whose values or bins are yet to be discovered; their cardinality is an upper bound."""
         return tuple(name for name in self._domain if self._columns[name].undiscovered)
 
     def discovered(self, columns: Mapping[str, Column]) -> Schema:
-        """Return the same schema with some columns declared in full."""
+        """Return the same schema with these columns, which are declared in full."""
         return self._but({**self._columns, **columns}, reviewed=self._reviewed)
 
     @property
     def reviewed(self) -> bool:
-        """Whether a person vouches that all this is public."""
+        """Whether a person confirms that the declaration is public."""
         return self._reviewed
 
     def mark_reviewed(self) -> Schema:
-        """Return the same schema, reviewed: you vouch that nothing in it was learnt from the private table alone."""
+        """Return the same schema, reviewed: you confirm that nothing in it is known only from the private table."""
         return self._but(self._columns, reviewed=True)
 
-    def of_synthetic(self) -> Schema:
-        """Return the schema of synthetic tables, whose rows are nobody's: it limits no person's rows.
-
-        Examples
-        --------
-        >>> schema = Schema({"smoker": {"type": "boolean"}}, person="patient")
-        >>> len(schema.of_synthetic().encode({"smoker": [True, False]}))
-        2
-        """
-        if self._person is None:
-            return self
-        nobody = copy(self)
-        vars(nobody).update(_person=None, _columns=with_person(self._columns, self._person))
-        return nobody
-
     def check_reviewed(self) -> None:
-        """Raise a SchemaError for a draft that nobody has reviewed."""
+        """Raise a SchemaError unless the schema is reviewed."""
         if not self._reviewed:
             raise SchemaError(
                 "this schema is a draft that was read from the data, which is not private; review it, then set "
@@ -316,133 +240,12 @@ class Schema:
             )
 
     def check_discovered(self) -> None:
-        """Raise a SchemaError if a column leaves values or bins to be discovered."""
+        """Raise a SchemaError if a column's values or bins are yet to be discovered."""
         for name in self.undiscovered:
             raise SchemaError(
-                f"column {name!r} is yet to be discovered, by a fit; declare its values or bins, or take the schema of "
+                f"column {name!r} is yet to be discovered by a fit; declare its values or bins, or use the schema of "
                 "the release"
             )
-
-    def encode(self, source: Any) -> Records:  # noqa: ANN401 - any data frame, without importing them all
-        """Return a source as records over this schema's domain."""
-        return self.read(source)[0]
-
-    def read(self, source: Any) -> tuple[Records, Form]:  # noqa: ANN401
-        """Return a source as records, and the form in which `decode` should give such a table back."""
-        opened = Source(source, self)
-        return opened.records(self), opened.form
-
-    def codes(self, columns: Mapping[str, pa.ChunkedArray], attributes: Iterable[str]) -> dict[str, Codes]:
-        """Return the codes of attributes in a batch that has their columns."""
-        return {name: self._columns[name].encode(columns[name], refuse(name)) for name in attributes}
-
-    def adopt(self, source: Records) -> Records:
-        """Return records as those of a table of this schema, if they are over its domain."""
-        if source.domain != self._domain:
-            raise DomainError("the records have another domain than the schema: names, sizes or order differ")
-        if source.max_records_per_person > self._max_records_per_person:
-            raise SchemaError(
-                f"the records allow {source.max_records_per_person} rows a person, the schema "
-                f"{self._max_records_per_person}; declare the larger number in the schema"
-            )
-        if source.max_records_per_person == self._max_records_per_person:
-            return source
-        columns = {name: source[name] for name in source}
-        return Records(columns, self._domain, max_records_per_person=self._max_records_per_person)
-
-    def decode(self, records: Records, form: Form | None = None, *, rng: np.random.Generator | None = None) -> Any:  # noqa: ANN401
-        """Return records as a table.
-
-        Parameters
-        ----------
-        records
-            Over this schema's domain; synthetic ones, if the table is to be shown to anyone.
-        form
-            The kind of table, as `read` gives it; a pyarrow table by default.
-        rng
-            Draws numbers and dates inside their bins.
-
-        Examples
-        --------
-        >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 99, "bins": 20}})
-        >>> records = schema.encode({"age": [31, 4, 77]})
-        >>> schema.decode(records, rng=np.random.default_rng(0))["age"].to_pylist()
-        [34, 3, 77]
-        """
-        if form is not None and form.kind == "records":
-            return records
-        form = Form("pyarrow") if form is None else form
-        rng = np.random.default_rng() if rng is None else rng
-        made = self._made(records, form, rng, range(len(records)), len(records))
-        return form.frame(made, nullable=[name for name, column in self._columns.items() if column.missing])
-
-    def decode_parts(self, records: Records, form: Form, *, rows: int, rng: np.random.Generator) -> Iterator[pa.Table]:
-        """Give records as Arrow tables of so many rows, one after the other; there is at least one.
-
-        Parameters
-        ----------
-        records, rng
-            As for `decode`.
-        form
-            The types of the table.
-        rows
-            Most rows of a part.
-        """
-        plain = Form("pyarrow", form.types)
-        for i, part in enumerate(records.pieces(rows)):
-            made = self._made(part, plain, rng, range(i * rows, i * rows + len(part)), len(records))
-            yield plain.frame(made)
-
-    def check_rows(self, source: Any) -> None:  # noqa: ANN401
-        """Raise a SchemaError if a row of a source violates what is declared of several columns.
-
-        Parameters
-        ----------
-        source
-            A `Source` of raw columns, read batch by batch, or `Records` over this schema's domain.
-        """
-        names = [name for name in self._domain if name in self._joint.constrained]
-        if not names:
-            return
-        for batch in source.batches(names):
-            codes = {name: batch[name] for name in names} if isinstance(source, Records) else self.codes(batch, names)
-            for problem in self._joint.violations(codes):
-                raise SchemaError(problem)
-
-    def check(self, source: Any) -> Check:  # noqa: ANN401
-        """Return what of a table does not fit this schema, by column and rule, without any value of it.
-
-        Takes what `chicle.sources.Source` takes; files and batches are looked at one after the other.
-
-        Examples
-        --------
-        >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 99}, "smoker": {"type": "boolean"}})
-        >>> print(schema.check({"age": [31, None, 177], "note": ["a", "b", "c"]}))
-        The table does not fit the schema:
-          column 'smoker' is declared but not in the table; leave it out of the schema, or add it to the table
-          column 'note' is not declared; declare it, or write `note: {type: drop}`
-          column 'age' has missing values; write `missing: true` to make missing a value of its own, or fill them first
-          column 'age' has a number outside its bounds; widen `min` and `max`, or write `outside: clamp`
-        """
-        problems: dict[str, None] = {}
-        for batch in unread(source, self):
-            problems.update(dict.fromkeys(check_frame(self, batch).problems))
-        return Check(tuple(problems))
-
-    def misfits(self, table: Collection[str]) -> list[str]:
-        """Return which columns are declared but not in a table of these, or there but not declared."""
-        needed = [*self._domain, *([] if self._person is None else [self._person])]
-        absent = [
-            f"column {name!r} is declared but not in the table; leave it out of the schema, or add it to the table"
-            for name in needed
-            if name not in table
-        ]
-        strange = [
-            f"column {name!r} is not declared; declare it, or write `{name}: {{type: drop}}`"
-            for name in table
-            if name not in self._columns and name != self._person
-        ]
-        return absent + strange
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_dict() == other.to_dict()
@@ -455,23 +258,23 @@ class Schema:
         lines = [f"  {name:<{width}}  {described(column)}" for name, column in self._columns.items()]
         who = f"{self._max_records_per_person} a person" + (f", by {self._person!r}" if self._person else "")
         draft = [] if self._reviewed else [_DRAFT]
-        lines += [f"  {name}: combines {', '.join(one.columns)}" for name, one in self.recoding.combined.items()]
+        lines += [f"  {name}: combines {', '.join(one.columns)}" for name, one in self._combined.items()]
         lines += [f"  never violated: {one}" for one in self.constraints]
         return "\n".join([*draft, f"Schema of {len(self._columns)} columns, rows: {who}", *lines])
 
     def _but(self, columns: Mapping[str, Column], *, reviewed: bool) -> Schema:
-        """Return the same schema with other columns, reviewed or not."""
+        """Return the same schema with these columns, reviewed or not."""
         return Schema(
             columns,
             max_records_per_person=self._max_records_per_person,
             person=self._person,
             reviewed=reviewed,
             comments=self._comments,
-            **self._joint.to_dict(),
+            **self._of_several(),
         )
 
-    def _made(
-        self, records: Records, form: Form, rng: np.random.Generator, rows: range, total: int
-    ) -> dict[str, pa.Array]:
-        """Return the columns of a synthetic table, or of some of its rows."""
-        return columns_of(with_person(self._columns, self._person), records, form.types, rng, rows=rows, total=total)
+    def _of_several(self) -> dict[str, Any]:
+        """Return the combined columns and constraints as plain data."""
+        combine = {name: dict(one.declaration) for name, one in self._combined.items()}
+        constraints = [dict(one.declaration) for one in self._constraints]
+        return {**({"combine": combine} if combine else {}), **({"constraints": constraints} if constraints else {})}

@@ -1,40 +1,38 @@
-"""From chosen pairs to the cliques that are measured ([P] Algorithm 2), and how the budget is shared among them.
+"""From chosen pairs to the cliques that are measured ([P] Algorithm 2).
 
-The chosen pairs are the edges of a graph. Algorithm 2 goes through its cliques from the largest size down to 3 and
-takes one if it has at most gamma cells and at most two attributes that cliques taken before already hold. What is taken
-only makes later cliques less welcome, and the order within a size is left open; so the algorithm is this: *while there
-is one, take a largest clique that is still welcome*. That needs no list of all cliques: a dense graph has too many.
+The chosen pairs are the edges of a graph. Algorithm 2 goes through its cliques from the largest size down to 3. It
+takes a clique if it has at most gamma cells and shares at most two attributes with the cliques taken before; call such
+a clique admissible. Taking a clique never makes another one admissible, and the order within a size is open. So the
+algorithm is: *while there is one, take a largest admissible clique*. That needs no list of all cliques, of which a
+dense graph has too many.
 
-A largest welcome clique is found by branch and bound: depth first, attributes of few values first, a branch left when
-even its bound is no larger than the best found. The bound colours the candidates greedily (a clique has at most one
-attribute of a colour) and counts how many colours fit gamma at the price of their smallest attribute, with at most two
-of the attributes held before. On complete graphs the first descent meets the bound and the search is over.
-What is given up: after `effort` bounds in all, each further search stops after a few more and takes the best it has
-found, which is welcome but may not be largest. Ten thousand of them take about 0.2 s on 97 attributes; the pairs that
-DenseMarg chooses from a census, sparse graphs and nearly complete ones need fewer, random graphs of binary
-attributes with every second edge need more than the default.
+Branch and bound finds a largest admissible clique: depth first, attributes of few values first; a branch is cut when
+its bound is no larger than the best clique found. The bound colours the candidates greedily (a clique has at most one
+attribute of a colour) and counts how many colours fit gamma at the size of their smallest attribute, with at most two
+attributes that are held already. On complete graphs the first descent reaches the bound and the search ends.
+
+The search is not always exact: after `effort` bounds in all, each further search computes a few more and takes the best
+clique it has found, which is admissible but may not be largest. Ten thousand bounds take about 0.2 s on 97 attributes.
+The pairs that DenseMarg chooses from a census, sparse graphs and nearly complete ones need fewer; random graphs of
+binary attributes with every second edge need more than the default.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-
-import numpy as np
-import numpy.typing as npt
 
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, ParameterError
 
-__all__ = ["budget_shares", "combine", "given_cliques"]
+__all__ = ["combine", "given_cliques"]
 
-# A search that comes after the effort is used up may still compute this many bounds.
+# Bounds that a search may still compute once the effort is used up.
 _LAST_EFFORT = 30
 
-# numpy before 2 has no arrays of more axes.
+# Arrays of numpy before version 2 have at most this many axes.
 _MOST_ATTRIBUTES = 32
 
-# How many attributes of cliques taken before a further one may hold.
+# How many attributes a clique may share with the cliques taken before.
 _SHARED = 2
 
 
@@ -50,14 +48,14 @@ def combine(
     domain
         The attributes.
     gamma
-        Most cells of a merged clique; below 8 or so nothing is merged.
+        The most cells of a merged clique; below 8 or so nothing is merged.
     effort
-        How long to search for the largest cliques; beyond it smaller ones may be taken.
+        The number of bounds to compute in search of the largest cliques; after them, smaller ones may be taken.
 
     Returns
     -------
-    The merged cliques, largest first, then the pairs that are in none of them, in the order given. Attributes of each
-    are in domain order.
+    The merged cliques, largest first, then the pairs that are in none of them, in the order given. The attributes of
+    each are in domain order.
 
     Examples
     --------
@@ -71,7 +69,7 @@ def combine(
     pairs = list(dict.fromkeys(domain.clique(pair) for pair in _not_a_string(chosen)))
     for pair in pairs:
         if len(pair) != 2:
-            raise DomainError(f"pairs are combined; {pair!r} has {len(pair)} attributes")
+            raise DomainError(f"only pairs can be combined; {pair!r} has {len(pair)} attributes")
     graph = _Graph(pairs, domain, gamma, effort)
     merged: list[Clique] = []
     while len(clique := graph.largest()) > 2:
@@ -82,7 +80,7 @@ def combine(
 
 
 def given_cliques(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -> list[Clique]:
-    """Return a user's own cliques as selection would: checked, in domain order, each once.
+    """Return a user's own cliques in the form of selected ones: checked, in domain order, each once.
 
     Examples
     --------
@@ -94,28 +92,12 @@ def given_cliques(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -
     if not named:
         raise DomainError("there are no cliques; name at least one, or leave the choice to selection")
     if () in named:
-        raise DomainError("the empty clique () tells nothing that 1-ways do not; leave it out")
+        raise DomainError("the empty clique () adds nothing to the 1-ways; leave it out")
     return named
 
 
-def budget_shares(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -> npt.NDArray[np.float64]:
-    """Return the shares of a budget that give cliques the least noise together ([P] equation 1): ~ cells^(2/3).
-
-    Examples
-    --------
-    >>> budget_shares([("a",), ("b",)], {"a": 8, "b": 27}).round(3).tolist()
-    [0.308, 0.692]
-    """
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
-    # In logarithms, since the cells of a clique may be more than a float holds.
-    logs = np.array([math.log(domain.cells(clique)) for clique in _not_a_string(cliques)])
-    weights: npt.NDArray[np.float64] = np.exp((logs - logs.max(initial=0.0)) * (2 / 3))
-    shares: npt.NDArray[np.float64] = weights / max(weights.sum(), 1.0)
-    return shares
-
-
 class _Graph:
-    """The chosen pairs as a graph; attributes are numbers, those of few values first, and sets of them are bits."""
+    """The chosen pairs as a graph. Attributes are numbers, those of few values first; sets of attributes are bits."""
 
     def __init__(self, pairs: list[Clique], domain: Domain, gamma: int, effort: int) -> None:
         used = {name for pair in pairs for name in pair}
@@ -131,12 +113,12 @@ class _Graph:
         self._held = 0
 
     def take(self, clique: list[int]) -> None:
-        """Count a clique's attributes as held."""
+        """Mark a clique's attributes as held."""
         for v in clique:
             self._held |= 1 << v
 
     def largest(self) -> list[int]:
-        """Return a largest welcome clique of more than two attributes, or one of fewer where there is none."""
+        """Return a largest admissible clique of more than two attributes, or a smaller one if there is none."""
         self._best: list[int] = []
         self._left = max(self._effort, _LAST_EFFORT)
         before = self._left
@@ -145,7 +127,7 @@ class _Graph:
         return self._best
 
     def _extend(self, clique: list[int], cells: int, candidates: int) -> None:
-        """Try all cliques that add some of the candidates, each of which is a neighbour of the whole clique."""
+        """Try all cliques that add some of the candidates; each candidate is a neighbour of the whole clique."""
         if len(clique) > len(self._best):
             self._best = list(clique)
         shared = _SHARED - sum(self._held >> v & 1 for v in clique)
@@ -155,17 +137,17 @@ class _Graph:
             return
         while candidates and self._left > 0:
             self._left -= 1
-            # A clique of two is no gain: look for three at least.
+            # A clique of two gains nothing: look for three at least.
             if len(clique) + self._bound(cells, candidates, shared) <= max(len(self._best), 2):
                 return
             v = (candidates & -candidates).bit_length() - 1
             candidates ^= 1 << v
             if cells * self._sizes[v] > self._gamma:
-                return  # and so would all that follow
+                return  # all that follow are at least as large
             self._extend([*clique, v], cells * self._sizes[v], candidates & self._neighbours[v])
 
     def _bound(self, cells: int, candidates: int, shared: int) -> int:
-        """Return how many candidates a clique could take at most."""
+        """Return an upper bound on the number of candidates a clique can take."""
         prices = sorted(
             self._colours(candidates & ~self._held) + self._colours(candidates & self._held)[: max(shared, 0)]
         )
@@ -178,7 +160,7 @@ class _Graph:
         return count
 
     def _colours(self, candidates: int) -> list[int]:
-        """Return, for each set of attributes that are pairwise no neighbours, the size of its smallest; rising."""
+        """Colour the candidates, no two neighbours alike; return the least size in each colour, ascending."""
         prices = []
         while candidates:
             first = (candidates & -candidates).bit_length() - 1

@@ -7,8 +7,8 @@ marginal, 1 in the paper). Equation 1 gives each chosen pair ``rho_i = rho t_i /
 
     sum c_i s sqrt(T / (pi rho t_i))  =  s sqrt(T / (pi rho)) sum t_i  =  s T^(3/2) / sqrt(pi rho),
 
-since ``c_i / sqrt(t_i) = t_i``. The noise depends on X through T alone: to add pair i changes the error by
-``s ((T + t_i)^(3/2) - T^(3/2)) / sqrt(pi rho) - score_i``, which is O(1) work. Of pairs with equally many cells only
+since ``c_i / sqrt(t_i) = t_i``. The noise depends on X through T alone: adding pair i changes the error by
+``s ((T + t_i)^(3/2) - T^(3/2)) / sqrt(pi rho) - score_i``, which is O(1) work. Among pairs with equally many cells only
 the one of largest score can be the best, so a step looks at one candidate for each distinct number of cells.
 Cost: O(m log m + steps * distinct sizes). Oracle: the literal algorithm, in `tests/unit/test_select.py`.
 """
@@ -22,7 +22,7 @@ import numpy as np
 
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, PrivacyError
-from chicle.selection.indif import Scores
+from chicle.measurements.scores import Scores
 
 __all__ = ["dense_marg"]
 
@@ -33,40 +33,40 @@ def dense_marg(
     *,
     rho: float,
     l2_sensitivity: float = 1,
-    allow_not_private: bool = False,
+    allow_unprotected: bool = False,
 ) -> list[Clique]:
-    """Choose pairs to measure: greedily the one that lowers the overall error most, until none does.
+    """Choose pairs to measure: greedily add the one that lowers the overall error most, until none does.
 
-    Works on released scores only, so it costs nothing.
+    It uses released scores only, so it costs nothing.
 
     Parameters
     ----------
     scores
-        From `indif`. A pair of negative score is never chosen.
+        From `Desk.score` or `Desk.dependence`. A pair of negative score is never chosen.
     domain
-        The attributes; what matters is how many cells a pair has.
+        The attributes and their cardinalities.
     rho
-        What the chosen marginals may cost together; nothing is spent here.
+        The budget of all chosen marginals; nothing is spent here.
     l2_sensitivity
-        By how much a person moves a marginal: the records that one person may have.
-    allow_not_private
-        Take scores that are not private, for experiments; what comes of them is not private either.
+        The L2 sensitivity of a marginal: how many records one person may have.
+    allow_unprotected
+        Accept scores that are not private, for experiments; the result is then not private either.
 
     Returns
     -------
-    The pairs in the order in which they were chosen; of equally good ones, the first in `scores`.
+    The pairs in the order in which they were chosen; among equally good ones, the first in `scores`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> scores = Scores((("a", "b"), ("a", "c"), ("b", "c")), np.array([900.0, 20.0, 300.0]), 10.0, private=True)
+    >>> scores = Scores((("a", "b"), ("a", "c"), ("b", "c")), np.array([900.0, 20.0, 300.0]), 10.0, protected=True)
     >>> dense_marg(scores, {"a": 2, "b": 3, "c": 4}, rho=0.1)
     [('a', 'b'), ('b', 'c')]
     """
-    if not scores.private and not allow_not_private:
+    if not scores.protected and not allow_unprotected:
         raise PrivacyError(
-            "these scores are not private, so what is selected by them is not either; release scores with "
-            "chicle.selection.indif, or say allow_not_private=True in an experiment"
+            "these scores are not protected by noise, so neither is what they select; release scores with "
+            "Desk.score, or give allow_unprotected=True in an experiment"
         )
     if not 0 < rho < math.inf:
         raise PrivacyError(f"rho must be finite and above 0, not {rho!r}")
@@ -84,7 +84,7 @@ def _greedy(scores: Scores, domain: Domain, noise: float) -> list[int]:
     if not scores.cliques:
         return []
     cells = np.array([domain.cells(pair) for pair in scores.cliques], dtype=np.float64)
-    # Equal sizes stand together, in each the largest score first and, of equal scores, the first pair.
+    # Sort by size, then by falling score, then by position.
     order = np.lexsort((-scores.values, cells))
     sizes, starts = np.unique(cells[order], return_index=True)
     ends = np.append(starts[1:], len(order))
@@ -99,8 +99,8 @@ def _greedy(scores: Scores, domain: Domain, noise: float) -> list[int]:
         top = gains.max()
         if top <= 0:
             return chosen
-        ties = np.flatnonzero(gains == top)
-        group = int(ties[0]) if len(ties) == 1 else int(min(ties, key=lambda g: order[heads[g]]))
+        equal = np.flatnonzero(gains == top)
+        group = int(equal[0]) if len(equal) == 1 else int(min(equal, key=lambda g: order[heads[g]]))
         chosen.append(int(order[heads[group]]))
         total += float(weights[group])
         heads[group] += 1

@@ -1,23 +1,23 @@
-"""What a table of a pair would cost in error, at any level and any noise: predicted from released numbers alone.
+"""Predict the error of a pair's table, at any level and any noise, from released numbers alone.
 
 For a pair with expected cell counts m under independence (the product R of the released 1-ways), a released distance E
 from R, and noise of standard deviation s on each cell, with ``q = sqrt(2 / pi)``, the mean of abs(z) for a normal z:
 
-- the true table itself is a sample: its distance from what made it is about ``N_l = sum min(q sqrt(m), 2 m)`` at level
-  l;
+- the true table is itself a sample: its distance from the distribution behind it is about ``N_l = sum min(q sqrt(m),
+  2 m)`` at level l;
 - not measuring leaves ``sqrt(E^2 + N_0^2)``;
 - measuring at level l leaves what the buckets hide, ``r_l = sqrt(min(N_0^2 - N_l^2, E^2) + min(1, a^2 + b^2) S^2)``,
-  ``S^2 = max(E^2 - N_0^2, 0)`` the structure in E, together with the sampling noise inside the buckets; and adds the
+  where ``S^2 = max(E^2 - N_0^2, 0)`` is the structure in E, and the sampling noise inside the buckets; it adds the
   noise that survives shrinkage, ``0.7 sum q s m / (m + 0.7 s)``: a cell with far fewer records than s is known to be
   nearly empty from the 1-ways, and costs hardly anything;
 - a and b are the parts of structure that the buckets of both attributes hide: 0 at level 0; W, the share of records
   mixed up within buckets, for a nominal attribute; ``1.2 k^-0.7 W`` with k buckets for an ordinal one, where neighbours
   are alike.
 
-Sums over cells go by classes: values of an attribute are counted by quarter octaves of their share, and the classes of
-a pair's cells are those of the product. All pairs and levels then cost one matrix product, whatever their cells.
-The constants 0.7, 1.2 and -0.7 were fitted by prototypes on Adult and three small tables. What buckets hide is counted
-`CAUTION` times, since denoising helps fine tables and not coarse ones (`docs/prism.md`).
+Sums over cells go by classes: the values of an attribute are grouped by quarter octaves of their share, and the classes
+of a pair's cells are those of the product. All pairs and levels then cost one matrix product, for any number of cells.
+The constants 0.7, 1.2 and -0.7 were fitted by prototypes on Adult and three small tables. What buckets hide has the
+weight `CAUTION`, because denoising helps fine tables and not coarse ones (`docs/prism.md`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_CELLS = 20_000
 """Tables with more cells are not considered."""
 
 CAUTION = 1.5
-"""How many times what a coarse table hides is counted."""
+"""The weight of what a coarse table hides."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,15 +59,15 @@ class Prospects:
     pairs
         Positions of both attributes, one row a pair.
     structure
-        By how much each pair's distance from independence exceeds what sampling explains; noise can make it negative.
+        How far each pair's distance from independence exceeds what sampling explains; noise can make it negative.
     unmeasured
-        Error of each pair if nothing is measured of it.
+        Error of each pair if it is not measured.
     best
-        Error of each pair at each noise, at the level that is best then.
+        Error of each pair at each noise, at its best level.
     level
-        That level: of both attributes, for each pair and noise.
+        The best level of both attributes, for each pair and noise.
     fine
-        Error of each pair at each noise at full resolution.
+        Error of each pair at each noise, at full resolution.
     """
 
     pairs: npt.NDArray[np.int64]
@@ -103,7 +103,7 @@ def expected_errors(
     sigmas
         Standard deviations of the noise to consider.
     caution
-        What is left by a coarse table counts this many times.
+        The weight of what a coarse table hides.
     max_cells
         Tables with more cells are not considered.
     """
@@ -117,7 +117,7 @@ def expected_errors(
     noise, sampling = _kernels(total, sigmas)
     beyond, unmeasured = np.empty(len(pairs)), np.empty(len(pairs))
     best, fine = np.empty((len(pairs), sigmas.size)), np.empty((len(pairs), sigmas.size))
-    chosen = np.empty((len(pairs), sigmas.size, 2), dtype=np.int8)
+    level = np.empty((len(pairs), sigmas.size, 2), dtype=np.int8)
     start = 0
     for i in range(number - 1):
         mine, theirs = slice(first[i], first[i + 1]), slice(first[i + 1], None)
@@ -136,22 +136,22 @@ def expected_errors(
             left = np.minimum(inside, distance**2) + lost[:, here] * structure
             error = caution * np.sqrt(left + inside)[:, :, None] + added[:, here]
             fine[start] = added[0, here.start]
-            # One line of cells tells the 1-way of the other attribute, nothing of the pair.
+            # A single line of cells is the 1-way of the other attribute; it says nothing about the pair.
             error[(cells[:, here] > max_cells) | lines[:, here]] = np.inf
             error = error.reshape(-1, sigmas.size)
             option = error.argmin(axis=0)
             best[start] = error[option, np.arange(sigmas.size)]
-            chosen[start] = np.stack(np.divmod(option, here.stop - here.start), axis=1)
+            level[start] = np.stack(np.divmod(option, here.stop - here.start), axis=1)
             beyond[start] = distances[start] - finest
             unmeasured[start] = math.hypot(distance, finest)
             start += 1
-    return Prospects(pairs, beyond, unmeasured, best, chosen, fine)
+    return Prospects(pairs, beyond, unmeasured, best, level, fine)
 
 
 def steady(distances: Floats, sigma: float) -> Floats:
-    """Return noisy distances drawn towards their mean, as far as their spread is noise (empirical Bayes).
+    """Shrink noisy distances towards their mean, as far as their spread is noise (empirical Bayes).
 
-    Without it, pairs are chosen where noise is luckily large.
+    Without it, selection prefers pairs whose noise happens to be large.
 
     Examples
     --------
@@ -167,12 +167,12 @@ def steady(distances: Floats, sigma: float) -> Floats:
 
 
 def noise_error(counts: Floats, sigma: float) -> float:
-    """Return the L1 error that noise adds to a table of these counts, nearly empty cells counting for little."""
+    """Return the L1 error that noise adds to a table of these counts; nearly empty cells add little."""
     return float((_MEAN_ABS * sigma * counts / (counts + _EMPTY * sigma)).sum())
 
 
 class NoiseClasses:
-    """The error that noise would leave in tables of known counts, at each of several noises: cells by their octave.
+    """The error that each of several noises leaves in tables of known counts, by classes of cells.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class NoiseClasses:
         self._errors = _SURVIVES * _MEAN_ABS * sigmas * middle[:, None] / (middle[:, None] + _EMPTY * sigmas)
 
     def errors(self, counts: Floats) -> Floats:
-        """Return the error at each noise; cells without records add none."""
+        """Return the error at each noise; empty cells add none."""
         held = counts[counts > 0]
         place = np.clip((_PER_OCTAVE * (np.log2(held) + 1)).astype(np.int64), 0, _COUNT_CLASSES - 1)
         errors: Floats = np.bincount(place, minlength=_COUNT_CLASSES) @ self._errors
@@ -206,7 +206,7 @@ def _hidden(level: Level, ordinal: bool) -> float:
 
 
 def _classes(shares: Floats) -> Floats:
-    """Return the mass of an attribute's values by quarter octaves of their share, from 1 down."""
+    """Return the mass of an attribute's values by quarter octaves of their share, from share 1 down."""
     held = shares[shares > 0]
     place = np.minimum((-_PER_OCTAVE * np.log2(np.minimum(held, 1.0))).astype(np.int64), _CLASSES - 1)
     masses: Floats = np.bincount(place, weights=held, minlength=_CLASSES).astype(np.float64)
@@ -223,7 +223,7 @@ def _product(mine: Floats, theirs: Floats) -> Floats:
 
 
 def _kernels(total: float, sigmas: Floats) -> tuple[Floats, Floats]:
-    """Return what a unit of mass in each class adds to the noise, for each sigma, and to the sampling noise."""
+    """Return what a unit of mass in each class adds to the noise at each sigma, and to the sampling noise."""
     mean = total * 2.0 ** (-(np.arange(2 * _CLASSES) + 1) / _PER_OCTAVE)
     noise = _MEAN_ABS * sigmas / (mean[:, None] + _EMPTY * sigmas)
     sampling = np.minimum(_MEAN_ABS / np.sqrt(mean), 2.0)

@@ -1,7 +1,7 @@
-"""Levels: the same attribute at fewer and fewer values, so that a table has no more cells than its noise allows.
+"""Levels: an attribute at coarser and coarser resolutions, so that a table has no more cells than its noise allows.
 
-Buckets are made from released 1-ways alone: of equal mass for an ordinal attribute, the most frequent values and all
-others together for a nominal one. Level 0 is the attribute as it is.
+Buckets are made from released 1-ways alone. Those of an ordinal attribute have equal mass; those of a nominal one are
+its most frequent values, and one bucket for all others. Level 0 is the attribute as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 __all__ = ["SIZES", "Level", "levels"]
 
 SIZES = (20, 10, 5)
-"""Most buckets of levels 1, 2, 3."""
+"""The most buckets of levels 1, 2 and 3."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Level:
     buckets
         The bucket of each code; ``None`` at level 0.
     lost
-        Which share of the records would land on another code, if each code were drawn anew within its bucket.
+        The share of records that would get another code, if codes were redrawn within their buckets.
     """
 
     counts: npt.NDArray[np.float64]
@@ -43,16 +43,16 @@ class Level:
 
 
 def levels(counts: npt.NDArray[np.float64], *, ordinal: bool, sizes: Sequence[int] = SIZES) -> list[Level]:
-    """Return an attribute at all its levels; those that would not be coarser than the attribute are left out.
+    """Return an attribute at all its levels; levels that are not coarser than the attribute are left out.
 
     Parameters
     ----------
     counts
-        Released counts of its values, none negative.
+        Released counts of its values, not negative.
     ordinal
         Whether the codes have an order.
     sizes
-        Most buckets of each level.
+        The most buckets of each level.
 
     Examples
     --------

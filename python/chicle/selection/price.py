@@ -1,9 +1,9 @@
-"""One price for precision: which pairs to measure, at which level and with how much noise, all at once.
+"""One price for precision decides which pairs to measure, at which level and with how much noise.
 
-A table with noise s costs ``1 / s^2`` of the budget B, at a price in records of error for each unit. Every pair alone
-takes the s that minimises its expected error plus its cost, or nothing, if that is cheaper. The price at which all of
-them together spend B is found by bisection: the choice then minimises the total expected error that B can buy (the
-Lagrangian relaxation of that problem is exact but for the last pair).
+A table with noise s uses ``1 / s^2`` of the budget B; the price of a unit is in records of error. Each pair takes the s
+that minimises its expected error plus its price, or stays unmeasured if that is cheaper. Bisection finds the price at
+which all pairs spend B. This choice minimises the total expected error for B (the Lagrangian relaxation of the problem,
+exact but for the last pair).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["Errors", "choose", "find_price", "grid"]
 
 
 class Errors(Protocol):
-    """What tables would change: `chicle.selection.expected_error.Prospects`, and whatever else has these two."""
+    """Expected errors of cliques, such as `chicle.selection.expected_error.Prospects`."""
 
     @property
     def unmeasured(self) -> npt.NDArray[np.float64]:
-        """Error of each clique if nothing is measured of it."""
+        """Error of each clique if it is not measured."""
 
     @property
     def best(self) -> npt.NDArray[np.float64]:
@@ -30,18 +30,18 @@ class Errors(Protocol):
 
 _STEPS, _RATIO = 40, 1.25
 
-# All of the budget for one table, squared and inverted, is not more than the budget.
+# Through rounding, 1 / sigma^2 of the first noise in the grid may exceed the budget a little.
 _ROUNDING = 1 + 1e-12
 
 
 def grid(budget: float) -> npt.NDArray[np.float64]:
-    """Return the noises to choose from: from all of the budget for one table down, each a quarter larger."""
+    """Return the noises to choose from: the first spends all of the budget on one table, each next is 25 % larger."""
     noises: npt.NDArray[np.float64] = budget**-0.5 * _RATIO ** np.arange(_STEPS)
     return noises
 
 
 def choose(prospects: Errors, sigmas: npt.NDArray[np.float64], price: float) -> npt.NDArray[np.int64]:
-    """Return the position of each clique's noise in the grid, or -1 where it is better not measured."""
+    """Return the position of each clique's noise in the grid, or -1 if it is better left unmeasured."""
     total = prospects.best + price / sigmas**2
     place = total.argmin(axis=1)
     worth = total[np.arange(len(total)), place] < prospects.unmeasured
@@ -49,7 +49,7 @@ def choose(prospects: Errors, sigmas: npt.NDArray[np.float64], price: float) -> 
 
 
 def find_price(prospects: Errors, sigmas: npt.NDArray[np.float64], budget: float) -> float:
-    """Return the lowest price at which the cliques together do not ask for more than the budget."""
+    """Return the lowest price at which all cliques ask for no more than the budget."""
     low, high = -12.0, 30.0
     for _ in range(60):
         middle = (low + high) / 2

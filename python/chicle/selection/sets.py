@@ -1,4 +1,4 @@
-"""Which sets of attributes to measure, at which level and with how much noise: pairs by price, small ones packed."""
+"""Choose sets of attributes to measure, their levels and their noise: pairs by price, small attributes packed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from chicle import _core
 from chicle._checks import threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.domain import pairs as all_pairs
-from chicle.measurements.measurement import Coarsening
+from chicle.query import Query
 from chicle.selection.expected_error import CAUTION, Prospects, expected_errors
 from chicle.selection.levels import Level
 from chicle.selection.price import choose, find_price, grid
 
-__all__ = ["ChosenSet", "Packing", "as_cliques", "choose_sets"]
+__all__ = ["ChosenSet", "Packing", "as_queries", "choose_sets"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,7 +30,7 @@ _NEAR = 0.05
 
 @dataclass(frozen=True)
 class ChosenSet:
-    """Attributes to measure together.
+    """A set of attributes to measure in one table.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ChosenSet:
     levels
         The level of each.
     precision
-        ``1 / sigma^2`` that the set asks for; all sets together ask for about the budget.
+        The ``1 / sigma^2`` of the set; over all sets it adds up to about the budget.
     """
 
     attributes: tuple[int, ...]
@@ -54,10 +54,10 @@ class Packing:
     Attributes
     ----------
     order
-        Most attributes of a set; 2 for no packing.
+        The most attributes of a set; 2 for no packing.
     triple_bonus, triple_error
-        What a covered triple is worth while pairs are packed, and how wrong one is that nothing covers: as parts of the
-        mean distance of pairs of small attributes from independence.
+        The gain of covering a triple while pairs are packed, and the error of a triple that no set covers: as parts of
+        the mean distance of pairs of small attributes from independence.
     """
 
     order: int = 4
@@ -79,14 +79,14 @@ def choose_sets(
     packing: Packing = Packing(),  # noqa: B008 - frozen
     threads: int | None = None,
 ) -> list[ChosenSet]:
-    """Return the sets that lower the total expected error of pairs and triples most, for a budget of precision.
+    """Choose the sets that lower the total expected error of pairs and triples most, for a budget of precision.
 
     Parameters
     ----------
     distances
         Released distances of pairs from independence, in records.
     pairs
-        Those pairs; others are taken to be independent, and are measured only for what sampling makes of them.
+        Those pairs. Others count as independent: they are measured only for their sampling error.
     resolutions
         The levels of each attribute.
     domain, ordinal
@@ -96,9 +96,9 @@ def choose_sets(
     budget
         Sum of ``1 / sigma^2`` over all sets.
     weights
-        How much the error of each of the pairs matters; all the same by default. Others do not matter then.
+        The weight of each pair's error; by default all the same. With weights, other pairs have weight 0.
     caution
-        How many times what a coarse table hides is counted.
+        The weight of what a coarse table hides.
     packing
         How small attributes are packed.
     threads
@@ -130,7 +130,7 @@ def choose_sets(
             nearest = sets
         if not nearest or abs(spent / budget - 1) < _NEAR:
             break
-        # What is spent goes as price^(-2/3), but jumps where packing does: stay between prices that were tried.
+        # Spending goes as price^(-2/3), but jumps where packing changes: stay between prices that were tried.
         low, high = (price, high) if spent > budget else (low, price)
         price *= (spent / budget) ** 1.5
         if not low < price < high:
@@ -138,22 +138,19 @@ def choose_sets(
     return nearest
 
 
-def as_cliques(
-    sets: Sequence[ChosenSet], domain: Domain, resolutions: Sequence[Sequence[Level]]
-) -> tuple[list[Clique], list[Coarsening]]:
-    """Return the names of each set's attributes, and the buckets of those that are measured coarsely."""
+def as_queries(sets: Sequence[ChosenSet], domain: Domain, resolutions: Sequence[Sequence[Level]]) -> list[Query]:
+    """Return the query of each set: its attributes, in buckets where the level is coarse."""
     names = list(domain)
-    cliques: list[Clique] = []
-    coarsening: list[Coarsening] = []
+    queries = []
     for chosen in sets:
-        cliques.append(tuple(names[i] for i in chosen.attributes))
         seen = {names[i]: resolutions[i][at].buckets for i, at in zip(chosen.attributes, chosen.levels, strict=True)}
-        coarsening.append({name: buckets for name, buckets in seen.items() if buckets is not None})
-    return cliques, coarsening
+        buckets = {name: codes for name, codes in seen.items() if codes is not None}
+        queries.append(Query(tuple(names[i] for i in chosen.attributes), buckets))
+    return queries
 
 
 def _weighted(weights: Floats, errors: Floats) -> Floats:
-    """Return errors as much as they matter; what can not be measured stays so, whatever it matters."""
+    """Return weighted errors; an infinite error (a table that cannot be measured) stays infinite."""
     known = np.isfinite(errors)
     return np.where(known, weights[:, None] * np.where(known, errors, 0.0), errors)
 

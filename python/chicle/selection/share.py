@@ -1,9 +1,10 @@
-"""How much of the budget the 1-ways get: what they need against what pairs can use.
+"""The 1-ways' share of the budget: their needs against those of the pairs.
 
 Noise on a set of tables with c_i cells each, at the best split ([P] equation 1), grows as ``(sum c_i^(2/3))^(3/2)``. So
-``Z1 = sum of c_i^(2/3)`` stands for the needs of the 1-ways (but for those of four values and fewer: pairs tell enough
-of them), and ``Zp = pairs^(1/3) min(sum of pair cells, n mu)^(2/3)`` for those of all pairs; of their cells no more
-count than the budget can tell from noise. The 1-ways weigh five times: every later step compares with them.
+``Z1 = sum of c_i^(2/3)`` measures the needs of the 1-ways. Attributes of at most four values are left out, because
+pairs measure them well enough. ``Zp = pairs^(1/3) min(sum of pair cells, n mu)^(2/3)`` measures the needs of all pairs;
+it counts no more cells than the budget can tell from noise. The 1-ways weigh five times as much: every later step
+compares with them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _FEW_VALUES = 4
 
 
 def one_way_share(domain: Mapping[str, int], n: float, mu: float) -> float:
-    """Return the share of the budget for the 1-ways, from 0.08 to 0.5; all of it where there are no pairs.
+    """Return the share of the budget for the 1-ways, from 0.08 to 0.5; all of it if there are no pairs.
 
     Examples
     --------

@@ -1,5 +1,7 @@
-"""Private tables to read: frames, files, batches; whatever comes in batches of Arrow columns can be counted."""
+"""Sources: private tables, and one operation on all of their rows, `Source.reduce`."""
 
+from chicle.sources.read import check_table, decode_parts, decode_table, open_source, read_records
 from chicle.sources.source import Source
+from chicle.sources.task import Task
 
-__all__ = ["Source"]
+__all__ = ["Source", "Task", "check_table", "decode_parts", "decode_table", "open_source", "read_records"]

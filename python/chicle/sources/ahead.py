@@ -1,7 +1,7 @@
-"""Work on the next batches while the last one is being counted.
+"""Prepare the next batches while the current one is counted.
 
-Batches are read in one thread, worked on in others, and given in their order. At most a few are under way, so memory is
-bounded; an error or Ctrl-C where they are taken ends all of it.
+One thread reads batches, others prepare them, and they are returned in order. Only a few are in progress at a time, so
+memory is bounded. An error or Ctrl-C in the consumer stops all threads.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ __all__ = ["ahead"]
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
 
-_MOST_THREADS = 8  # more would wait for the one that reads
+_MOST_THREADS = 8  # more would wait for the reader
 
 
 def ahead(
     items: Iterator[_Item], work: Callable[[_Item], _Made], threads: int | None = None
 ) -> Generator[_Made, None, None]:
-    """Give what `work` makes of each item, in order, with up to `threads` of them worked on at a time.
+    """Yield the result of `work` for each item, in order, with up to `threads` items in progress.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The header of a CSV file, looked at before anything is read: most of what newcomers meet is seen there.
+"""Check the header of a CSV file before it is read: most problems of newcomers show there.
 
-Another separator, another encoding, a column without a name or two of one name: each has its own sentence here, where a
-parser would say something of rows and lengths, or nothing. Names of columns are public, so they are quoted.
+A wrong separator, a wrong encoding, a column without a name and duplicate names each get their own message; a parser
+would complain about row lengths, or about nothing. Names of columns are public, so messages quote them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from chicle.errors import ArtefactError
 
 __all__ = ["NOT_UTF8", "check_header"]
 
-NOT_UTF8 = "it is not UTF-8 text; save it as such (spreadsheets call it `CSV UTF-8`)"
-"""What is wrong with a file in another encoding, and what to do."""
+NOT_UTF8 = "it is not UTF-8 text; save it as UTF-8 (spreadsheets call it `CSV UTF-8`)"
+"""The problem of a file in another encoding, and the fix."""
 
 _MOST_BYTES = 2**20
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def check_header(path: str | Path, delimiter: str) -> list[str]:
-    r"""Return the names of the columns; what can not be a header is refused with what to do about it.
+    r"""Return the names of the columns; a line that cannot be a header is an error that says how to fix it.
 
     Examples
     --------
@@ -38,10 +38,12 @@ def check_header(path: str | Path, delimiter: str) -> list[str]:
     try:
         names = next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), None)
     except csv.Error:
-        raise ArtefactError(f"{path} can not be read: its first line is no list of names; is it a CSV file?") from None
+        raise ArtefactError(
+            f"{path} cannot be read: its first line is not a list of names; is it a CSV file?"
+        ) from None
     if names is None:
         raise ArtefactError(
-            f"{path} can not be read: it is empty, without even a line that names columns; is the path right?"
+            f"{path} cannot be read: it is empty, without even a line that names columns; is the path right?"
         )
     if len(names) == 1 and not text.lstrip().startswith('"'):
         for other, called in _SEPARATORS.items():
@@ -62,7 +64,7 @@ def _beginning(path: str | Path) -> str:
     with gzip.open(path) if str(path).lower().endswith(".gz") else Path(path).open("rb") as file:
         data = file.read(_MOST_BYTES)
     try:
-        # What is cut off within a letter is no mistake of the file.
+        # The limit may cut a character in two, which is not an error of the file.
         return codecs.getincrementaldecoder("utf-8-sig")().decode(data)
     except UnicodeDecodeError:
-        raise ArtefactError(f"{path} can not be read: {NOT_UTF8}") from None
+        raise ArtefactError(f"{path} cannot be read: {NOT_UTF8}") from None

@@ -1,7 +1,7 @@
-"""Any kind of data frame as Arrow columns, and Arrow columns as the kind of frame that came in.
+"""Convert any data frame to Arrow columns, and Arrow columns back to the same kind of frame.
 
-One path for all: the Arrow C data interface, which shares memory where the library has Arrow inside. pandas alone is
-read column by column, because its own way adds the index and lets errors quote values.
+All frames use the Arrow C data interface, which shares memory with libraries that store Arrow data. Only pandas is read
+column by column, because its own export adds the index and its errors quote values.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _OBJECT = np.dtype(object)
 
 
 def table_kind(source: object) -> str:
-    """Return which kind of table a source is: ``"pandas"``, ``"polars"``, ``"pyarrow"`` or ``"records"``."""
+    """Return the kind of a table: ``"pandas"``, ``"polars"``, ``"pyarrow"`` or ``"records"``."""
     package = type(source).__module__.partition(".")[0]
     return package if package in ("pandas", "polars", "pyarrow") else "records"
 
 
 def arrow_columns(source: Any, skip: Collection[str] = ()) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401 - any frame
-    """Return the columns of a frame, or of a mapping of arrays, but for some, without copies where that can be."""
+    """Return the columns of a frame, or of a mapping of arrays, except those to skip, without copies if possible."""
     if table_kind(source) == "pandas" and hasattr(source, "columns"):
         _check_names(list(source.columns))
         return {name: _column(name, source[name]) for name in source.columns if name not in skip}
@@ -66,10 +66,10 @@ def _streamed(source: Any) -> pa.Table:  # noqa: ANN401
 
 @dataclass(frozen=True)
 class Form:
-    """What a synthetic table should look like: the kind of frame, its columns in order, and their types.
+    """The form of a synthetic table: the kind of frame, its columns in order, and their types.
 
-    Types only: no categories, no index, no metadata, for those are read off the data. Where a type itself would be read
-    off the values, as that of a list is, it is null, and the declared column chooses.
+    It has types only. Categories, the index and metadata come from the data, so they are left out. A type that only the
+    values would decide, as for a list, is null; then the declared column decides.
     """
 
     kind: str
@@ -98,25 +98,26 @@ class Form:
         return cls("pyarrow", types)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the form as plain data, types by their names; those without a plain name are left out."""
+        """Return the form as plain data, with types by name; a type without a plain name is None."""
         types = {name: None if (said := _type_name(dtype)) is None else said for name, dtype in self.types.items()}
         native = {name: None if dtype is None else _native_name(dtype) for name, dtype in self.native.items()}
         return {"kind": self.kind, "types": types, "native": native}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Form:
-        """Return the form that `to_dict` told of."""
-        kind = told["kind"]
+    def from_dict(cls, saved: Mapping[str, Any]) -> Form:
+        """Return the form from the plain data of `to_dict`."""
+        kind = saved["kind"]
         if kind not in _KINDS:
-            raise SchemaError(f"a table is one of {', '.join(_KINDS)}, not {kind!r}")
-        types = {name: None if said is None else _type_of(said) for name, said in told["types"].items()}
-        native = {name: None if said is None else _native_of(said, kind) for name, said in told["native"].items()}
+            raise SchemaError(f"the kind of a table must be one of {', '.join(_KINDS)}, not {kind!r}")
+        types = {name: None if said is None else _type_of(said) for name, said in saved["types"].items()}
+        native = {name: None if said is None else _native_of(said, kind) for name, said in saved["native"].items()}
         return cls(kind, types, {name: dtype for name, dtype in native.items() if dtype is not None})
 
     def frame(self, columns: Mapping[str, pa.Array], nullable: Collection[str] = ()) -> Any:  # noqa: ANN401
-        """Return Arrow columns as a frame of this form; those that it does not know come last.
+        """Return Arrow columns as a frame of this form; columns that it does not have come last.
 
-        Those that may have missing values are named: pandas has other types for them, whether they have any or not.
+        `nullable` names the columns that may have missing values. pandas has other types for these, even if no value is
+        missing.
         """
         names = [*(name for name in self.types if name in columns), *(n for n in columns if n not in self.types)]
         if self.kind == "pandas":
@@ -144,7 +145,7 @@ class Form:
         if isinstance(dtype, np.dtype):
             if nullable and dtype.kind in "iu":
                 floats = values.cast(pa.float64(), safe=False).to_pandas()
-                # Integers that a float can not hold.
+                # Integers that a float cannot hold.
                 large = (floats.abs() >= 2.0**53).any()
                 return pandas.Series(pandas.Int64Dtype().__from_arrow__(values)) if large else floats
             if dtype == _OBJECT or (nullable and dtype.kind == "b"):
@@ -160,7 +161,7 @@ def _check_names(names: list[Any]) -> None:
             raise SchemaError(f"a column's name must be text, not of type {type(name).__name__}; rename it")
     if len(set(names)) < len(names):
         twice = next(name for name, times in Counter(names).items() if times > 1)
-        raise SchemaError(f"column {twice!r} is there twice; names must differ")
+        raise SchemaError(f"column {twice!r} occurs twice; names must differ")
 
 
 def _column(name: str, values: Any) -> pa.ChunkedArray:  # noqa: ANN401
@@ -169,14 +170,14 @@ def _column(name: str, values: Any) -> pa.ChunkedArray:  # noqa: ANN401
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError, OverflowError):
         # Arrow's own message quotes values.
         raise SchemaError(
-            f"column {name!r} holds values of several types, or of one that is not known; "
+            f"column {name!r} holds values of several types, or of an unknown type; "
             "turn it into text, numbers or dates first"
         ) from None
     return _plain_text(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
 
 
 def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return views of text as a dictionary of texts: few of Arrow's functions take views, and copying them is slow."""
+    """Return string views as a dictionary of texts: few Arrow functions accept views, and copying them is slow."""
     if pa.types.is_string_view(column.type):
         try:
             column = column.dictionary_encode()
@@ -193,7 +194,7 @@ def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _dtype_of(values: Any) -> Any:  # noqa: ANN401
-    """Return the dtype that the source itself gives a column; None where only the values tell."""
+    """Return the dtype that the source itself gives a column; None if only the values decide it."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return "typed"
     if not isinstance(values, np.ndarray) and table_kind(values) != "pandas":
@@ -202,19 +203,19 @@ def _dtype_of(values: Any) -> Any:  # noqa: ANN401
 
 
 def _public(inferred: pa.DataType, dtype: Any) -> pa.DataType:  # noqa: ANN401
-    """Return an Arrow type without what only the values tell; null where that is all of it."""
+    """Return the public part of an Arrow type; null if only the values decide the type."""
     if dtype is None or _OBJECT in (dtype, getattr(dtype, "subtype", None)):
         return pa.null()
     if pa.types.is_dictionary(inferred):
         categories = getattr(dtype, "categories", None)
         value_type = pa.null() if getattr(categories, "dtype", None) == _OBJECT else inferred.value_type
-        # The width of the indices would tell how many categories there are.
+        # The width of the indices would reveal how many categories there are.
         return pa.dictionary(pa.int32(), value_type, inferred.ordered)
     return inferred
 
 
 def _pandas_dtype(dtype: Any) -> Any:  # noqa: ANN401
-    """Return a dtype of pandas without what it knows of the data: categories are declared, not read."""
+    """Return a pandas dtype, or None for categories, which must be declared, not read from the data."""
     return None if type(dtype).__name__ == "CategoricalDtype" else dtype
 
 
@@ -234,7 +235,7 @@ def _type_name(dtype: pa.DataType | None) -> str | None:
 
 
 def _type_of(name: str) -> pa.DataType:
-    """Return the Arrow type of that name; a ValueError if there is none."""
+    """Return the Arrow type of a name; raise a ValueError if there is none."""
     if found := _DICTIONARY.fullmatch(name):
         return pa.dictionary(_type_of(found[2]), _type_of(found[1]), found[3] == "1")
     if found := _TIMESTAMP.fullmatch(name):
@@ -258,4 +259,4 @@ def _native_of(name: str, kind: str) -> Any:  # noqa: ANN401
     try:
         return importlib.import_module("pandas").api.types.pandas_dtype(name)
     except (ImportError, TypeError, ValueError):
-        return None  # as Arrow's own conversion has it
+        return None  # then Arrow's own conversion decides

@@ -1,13 +1,13 @@
-"""Several rows a person: which of them are kept.
+"""Limit the rows of each person: keep the first k.
 
-Rows are kept in the order in which they come, over batches and files, until a person has k of them. Whether a row is
-kept depends on that person's own rows only, so whoever joins or leaves moves nobody else's.
+Rows are kept in order, across batches and files, until a person has k of them. Whether a row is kept depends only on
+the rows of the same person, so adding or removing one person changes nobody else's rows.
 
-Persons are told apart by a 128-bit hash of their id, keyed by the system's random generator for each source. Two of n
-ids share a hash with a probability below n^2 / 2^129 (2^-59 for 2^35 rows), whatever the ids are; persons who do would
-be taken for one, and even then nobody's k+1st row is kept.
+Persons are identified by a 128-bit hash of their id, with a random key for each source from the system's generator. The
+probability that any two of n ids share a hash is below n^2 / 2^129 (2^-59 for 2^35 rows), for any ids. Two persons who
+share a hash count as one, so even then no more than k rows of a person are kept.
 
-Cost: a hash and a look-up for each row (`rust/core/src/people.rs`), a bit a row for what is kept.
+Cost: a hash and a look-up for each row (`rust/core/src/people.rs`), and a bit for each row in the mask.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from chicle.errors import SchemaError
 
 __all__ = ["Kept", "People", "first_rows"]
 
-_PERSONS = 7 << 20  # held at a time: about 300 MB
+_PERSONS = 7 << 20  # persons in memory at a time: about 300 MB
 _UNLIMITED = 2**62
 
 
 class People:
-    """Whose rows come by.
+    """Finds the first k rows of each person.
 
     Parameters
     ----------
     name
-        The column that tells whose row it is.
+        The column that identifies persons.
     k
         How many rows of a person to keep.
     persons
-        About how many persons are held in memory at a time; more of them take more passes.
+        About how many persons are held in memory at a time; more persons take more passes.
     """
 
     def __init__(self, name: str, k: int, persons: int = _PERSONS) -> None:
@@ -50,12 +50,12 @@ class People:
         self._kind: str | None = None
 
     def once(self) -> Callable[[pa.ChunkedArray], pa.Array]:
-        """Return what tells of each batch of a single pass which rows to keep; it holds all persons that it has met."""
+        """Return a function that masks the rows to keep of each batch of a single pass; it holds all persons so far."""
         first = _core.FirstRows(self._k, _UNLIMITED)
         return lambda person: pa.array(first.update(self._hashes(person)))
 
     def kept(self, passes: Callable[[], Iterable[pa.ChunkedArray]]) -> Kept:
-        """Return which rows of a table to keep that can be passed over several times, in bounded memory."""
+        """Return the rows to keep of a table that can be read several times, in bounded memory."""
         first = _core.FirstRows(self._k, self._persons)
         mask: pa.Array | None = None
         before: _Digest | None = None
@@ -92,7 +92,7 @@ class People:
             signed = person if person.type == pa.uint64() else person.cast(pa.int64())
             return _core.id_hashes(self._key, signed.to_numpy(zero_copy_only=False).view(np.uint64))
         if pa.types.is_floating(person.type):
-            # Zero is added to make one of the two zeros that floats have.
+            # Adding zero makes -0.0 equal to 0.0.
             numbers = person.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0
             return _core.id_hashes(self._key, numbers.view(np.uint64))
         return _core.id_hashes(self._key, texts=self._texts(person))
@@ -112,7 +112,7 @@ class People:
         return offsets, np.empty(0, np.uint8) if letters is None else np.frombuffer(letters, np.uint8)
 
     def _check_kind(self, dtype: pa.DataType) -> None:
-        """Raise if ids are written in another way than before, so that one person would pass for two."""
+        """Raise if ids have another type than before, because one person would then count as two."""
         kind = arrow_kind(dtype)
         if pa.types.is_null(dtype):  # no rows
             return
@@ -120,14 +120,14 @@ class People:
             kind = str(dtype)
         if self._kind not in (None, kind):
             raise SchemaError(
-                f"column {self._name!r} holds {kind} here and {self._kind} before; a person must be written alike "
-                "everywhere, so give it one type in all files and batches"
+                f"column {self._name!r} holds {kind} here but {self._kind} before; a person must have the same id "
+                "everywhere, so give the column one type in all files and batches"
             )
         self._kind = kind
 
 
 class Kept:
-    """Which rows of a table are kept, a bit each, and a check that a later pass meets the same persons in order."""
+    """A mask of the rows to keep, and a check that a later pass has the same persons in the same order."""
 
     def __init__(
         self, hashes: Callable[[pa.ChunkedArray], npt.NDArray[np.uint64]], mask: pa.Array, digest: _Digest
@@ -135,7 +135,7 @@ class Kept:
         self._hashes, self._mask, self._digest = hashes, mask, digest
 
     def again(self) -> tuple[Callable[[pa.ChunkedArray], pa.Array], Callable[[], None]]:
-        """Return what tells of each batch of another pass which rows to keep, and what to call after the last one."""
+        """Return a function that masks the rows to keep of each batch of another pass, and one to call at the end."""
         met = _Digest()
 
         def keep(person: pa.ChunkedArray) -> pa.Array:
@@ -154,7 +154,7 @@ class Kept:
 
 @dataclass
 class _Digest:
-    """What tells one order of persons from another."""
+    """A digest of the sequence of persons."""
 
     rows: int = 0
     value: int = 0
@@ -167,8 +167,8 @@ class _Digest:
 
 def _changed() -> SchemaError:
     return SchemaError(
-        "the table gave other rows, or in another order, when it was read again; close what writes to it, or give "
-        "batches that come the same every time"
+        "the table had other rows, or in another order, when it was read again; stop programs that write to it, or "
+        "give batches that are the same every time"
     )
 
 

@@ -1,6 +1,6 @@
-"""Where the batches of a source come from: a frame, which is one batch, or batches that somebody gives.
+"""Readers of batches: a frame, which is one batch, or a sequence of batches.
 
-A reader knows nothing of declarations. Each batch tells where it comes from, so that an error can.
+Each batch says where it comes from, for error messages.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from chicle.columns import Drop
 from chicle.errors import SchemaError
+from chicle.schema import Schema
 from chicle.sources.frames import Form, arrow_columns
 
-__all__ = ["Batch", "Batches", "Frame", "Reader"]
+__all__ = ["Batch", "Batches", "Frame", "Reader", "dropped"]
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,9 @@ class Batch:
     columns
         Arrow columns of one length.
     where
-        What to call the place that they come from, such as a file.
+        The name of their origin, such as a file.
     part
-        Which part of the source has been read with this batch, as far as that is known.
+        The share of the source that has been read with this batch, if known.
     """
 
     columns: dict[str, pa.ChunkedArray]
@@ -39,32 +41,32 @@ class Batch:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(next(iter(self.columns.values())))
 
 
 class Reader(ABC):
-    """What gives the batches of a table.
+    """Reads a table in batches.
 
     Attributes
     ----------
     streams
-        Whether the batches can be read again and again, from where they are; else their codes are kept in memory.
+        Whether the batches can be read several times. If not, their codes are kept in memory.
     """
 
     streams: bool = False
 
     @abstractmethod
     def layouts(self) -> Iterable[tuple[str | None, Sequence[str]]]:
-        """Give the column names of each part of the table, and what to call that part."""
+        """Yield the name and the column names of each part of the table."""
 
     @abstractmethod
     def form(self) -> Form:
-        """Return what a synthetic table should look like."""
+        """Return the form of a synthetic table."""
 
     @abstractmethod
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        """Give the rows, batch by batch, in the same order each time; only these columns."""
+        """Yield these columns batch by batch, with the rows in the same order each time."""
 
 
 class Frame(Reader):
@@ -75,72 +77,77 @@ class Frame(Reader):
         self._form = Form.of(frame, self._columns)
 
     def layouts(self) -> Iterable[tuple[str | None, Sequence[str]]]:
-        """Give the names of the frame's columns."""
+        """Return the names of the frame's columns."""
         return [(None, list(self._columns))]
 
     def form(self) -> Form:
-        """Return the kind of frame, and its types."""
+        """Return the form of the frame."""
         return self._form
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        """Give the whole frame."""
+        """Yield the whole frame."""
         yield Batch({name: self._columns[name] for name in names}, part=1.0)
 
 
 class Batches(Reader):
-    """Frames that come one after the other, all with the same columns.
+    """A sequence of frames with the same columns.
 
     Parameters
     ----------
     give
-        Called for every reading with the names of columns: returns the batches, which may have others too.
+        Called for each reading with the names of columns; returns the batches, which may have further columns.
     streams
-        Whether it can be called more than once.
+        Whether it can be called several times.
     """
 
     def __init__(self, give: Callable[[Sequence[str] | None], Iterable[Any]], *, streams: bool) -> None:
         self._give = give
         self.streams = streams
         first, rest = self._begin(None)
-        # Where batches come once, the first one is kept for the only reading.
+        # If batches can be read only once, the first one is kept for that reading.
         self._begun = None if streams else (first, rest)
         columns = arrow_columns(first)
         self._names = list(columns)
         self._form = Form("pyarrow", Form.of(first, columns).types)
 
     def layouts(self) -> Iterable[tuple[str | None, Sequence[str]]]:
-        """Give the names of the first batch's columns."""
+        """Return the names of the first batch's columns."""
         return [(None, self._names)]
 
     def form(self) -> Form:
-        """Return an Arrow table of the first batch's types."""
+        """Return the form of an Arrow table with the first batch's types."""
         return self._form
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        """Give the batches as they come."""
+        """Yield the batches in order."""
         if self.streams:
             first, rest = self._begin(names)
         elif self._begun is not None:
             first, rest = self._begun
             self._begun = None
         else:
-            raise SchemaError("these batches can be read once only; give a list of them, or a function that opens them")
+            raise SchemaError("these batches can be read only once; give a list of them, or a function that opens them")
         for number, frame in enumerate(chain([first], rest), 1):
             columns = arrow_columns(frame)
             for name in names:
                 if name not in columns:
-                    raise SchemaError(f"batch {number} has no column {name!r}; all batches have the same columns")
+                    raise SchemaError(f"batch {number} has no column {name!r}; all batches must have the same columns")
             yield Batch({name: columns[name] for name in names})
 
     def _given(self, names: Sequence[str] | None) -> Iterator[Any]:
-        """Give the batches; what Arrow says of those that it can not read quotes values, and is not passed on."""
+        """Yield the batches. Arrow's errors quote values, so they are replaced."""
         try:
             yield from self._give(names)
         except pa.ArrowException:
-            raise SchemaError("the batches can not be read: Arrow refuses one; read them by themselves first") from None
+            raise SchemaError("the batches cannot be read: Arrow refuses one; test them without chicle first") from None
 
     def _begin(self, names: Sequence[str] | None) -> tuple[Any, Iterator[Any]]:
         rest = self._given(names)
         for first in rest:
             return first, rest
-        raise SchemaError("there are no batches; give at least one, without rows if need be, for it tells the columns")
+        raise SchemaError("there are no batches; give at least one, even without rows, because it has the columns")
+
+
+def dropped(schema: Schema) -> list[str]:
+    """Return the dropped columns: they are not read, so nothing in them can fail."""
+    return [name for name, column in schema.columns.items() if isinstance(column, Drop) and name != schema.person]

@@ -1,8 +1,8 @@
-"""Tables in files, whole or in batches: CSV (also gzipped), Parquet and Arrow, by the ending of their name.
+"""Read and write tables in files, whole or in batches: CSV (also gzipped), Parquet and Arrow, by the file's ending.
 
-A CSV file has no types. With a schema each column is read as what it was declared to be, so that neither a code such as
-``06`` becomes a number nor the type of a synthetic column depends on the private values. What can not be read as
-declared is read as text, and the schema then says what is wrong. Arrow's own messages quote values: none is passed on.
+A CSV file has no types. With a schema, each column is read as its declared type: a code such as ``06`` does not become
+a number, and the type of a synthetic column does not depend on private values. A column that cannot be read as declared
+is read as text, and encoding then reports the problem. Arrow's own messages quote values, so they are replaced.
 """
 
 from __future__ import annotations
@@ -12,20 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from chicle.columns import Categorical, Coded, Column, Date, DateTime, Determined, Integer, Number, Open, Ordinal
 from chicle.columns.base import is_text
 from chicle.errors import ArtefactError, ChicleError, ParameterError
+from chicle.schema import Schema
 from chicle.sources.csv_header import NOT_UTF8, check_header
-
-if TYPE_CHECKING:
-    from chicle.schema import Schema
 
 __all__ = ["check_ending", "layout", "read_batches", "read_table", "write_table"]
 
@@ -36,7 +33,7 @@ _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
 _NULLS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None"]
 _WHERE = re.compile(r"In CSV column #(\d+)")
-# What to try where a column can not be read as a type, before text.
+# The type to try next if a column cannot be read as a type; otherwise text.
 _WIDER = {pa.null(): pa.int64(), pa.int64(): pa.float64()}
 
 _BATCH_ROWS = 2**17
@@ -55,7 +52,7 @@ def check_ending(path: str | Path) -> str:
         if ending in _ARROW:
             return "arrow"
     known = "*.csv, *.csv.gz, *.tsv, *.parquet, *.arrow, *.feather"
-    raise ParameterError(f"{path} has an ending that is not known; a table is one of {known}")
+    raise ParameterError(f"{path} has an unknown ending; a table is one of {known}")
 
 
 def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
@@ -66,12 +63,11 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
     path
         A file that ends in .csv, .tsv (or these and .gz), .parquet, .arrow or .feather.
     schema
-        What the columns of a CSV file are; without one they are guessed.
+        Declares the types of a CSV file; without it, types are guessed.
 
     Examples
     --------
     >>> import tempfile
-    >>> from chicle import Schema
     >>> schema = Schema({"zip": {"type": "categorical", "values": ["06", "10"]}})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.csv").write_text("zip\n06\n", encoding="utf-8")
@@ -89,10 +85,10 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
 
 
 def layout(path: str | Path, schema: Schema | None = None) -> pa.Schema:
-    """Return the columns of the table in a file and their types.
+    """Return the columns of the table in a file, and their types.
 
-    Those of a CSV file are as declared. A type that only the values tell is null: the declared column then chooses.
-    Without a schema it is as the file begins.
+    The types of a CSV file are the declared ones. A type that only the values decide is null; then the declared column
+    decides. Without a schema, the first rows decide.
     """
     kind = check_ending(path)
     with _explained(path):
@@ -112,9 +108,9 @@ def layout(path: str | Path, schema: Schema | None = None) -> pa.Schema:
 def read_batches(
     path: str | Path, names: Sequence[str], schema: Schema | None = None
 ) -> Iterator[tuple[pa.RecordBatch, float]]:
-    """Give some columns of the table in a file, batch by batch, and how much of the file has been read by then.
+    """Yield some columns of the table in a file, batch by batch, each with the share of the file read so far.
 
-    Texts of a Parquet file come as it has them: most often as a dictionary, which spares looking at every value.
+    Texts of a Parquet file are kept as it stores them, mostly as a dictionary, which is faster to encode.
     """
     kind = check_ending(path)
     with _explained(path):
@@ -129,32 +125,32 @@ def read_batches(
 
 @contextmanager
 def _explained(path: str | Path) -> Iterator[None]:
-    """Say what is wrong with a file in words that quote nothing of it."""
+    """Replace errors of reading a file by messages that quote nothing of it."""
     try:
         yield
     except (pa.ArrowException, EOFError, UnicodeError, ValueError) as error:
         if isinstance(error, ChicleError):
             raise
         if "UTF8" in str(error):
-            raise ArtefactError(f"{path} can not be read: {NOT_UTF8}") from None
+            raise ArtefactError(f"{path} cannot be read: {NOT_UTF8}") from None
         raise ArtefactError(
-            f"{path} can not be read as what its ending says: it is empty, cut short, of another kind, or its "
-            "rows differ in length"
+            f"{path} cannot be read as the kind of file that its ending says: it is empty, cut short, of another kind, "
+            "or its rows differ in length"
         ) from None
     except OSError as error:
-        # Arrow adds the path and more to the text.
+        # Arrow adds the path and more to the message.
         why = error.strerror if error.strerror and "\n" not in error.strerror else "the file is damaged"
         why = "there is no such file" if isinstance(error, FileNotFoundError) else why
-        raise ArtefactError(f"{path} can not be read: {why}; is the path right?") from None
+        raise ArtefactError(f"{path} cannot be read: {why}; is the path right?") from None
 
 
 def write_table(table: pa.Table | Iterable[pa.Table], path: str | Path) -> int:
-    """Write a table, or one that comes in parts, in the format that the ending of the file says; return its rows."""
+    """Write a table, whole or in parts, in the format of the file's ending; return its number of rows."""
     kind = check_ending(path)
     parts = iter([table] if isinstance(table, pa.Table) else table)
     first = next(parts)
     if kind == "arrow" and any(pa.types.is_dictionary(dtype) for dtype in first.schema.types):
-        # An Arrow file has one dictionary for a column: whole columns are needed to make it.
+        # An Arrow file has one dictionary for each column, which needs the whole column.
         first, parts = pa.concat_tables([first, *parts]).unify_dictionaries().combine_chunks(), iter(())
     if kind.startswith("."):
         first, parts = _without_dictionaries(first), map(_without_dictionaries, parts)
@@ -215,7 +211,7 @@ def _arrow_batches(path: str | Path, names: Sequence[str]) -> Iterator[tuple[pa.
 
 
 def _in_parts(batch: pa.RecordBatch, begin: float, share: float) -> Iterator[tuple[pa.RecordBatch, float]]:
-    """Give a batch, whose rows may be very many, in batches of the usual size."""
+    """Yield a batch, which may be very large, in batches of the usual size."""
     for row in range(0, len(batch), _BATCH_ROWS):
         yield batch.slice(row, _BATCH_ROWS), begin + share * min(1.0, (row + _BATCH_ROWS) / len(batch))
 
@@ -237,14 +233,14 @@ def _read_csv(path: str | Path, delimiter: str, schema: Schema | None) -> pa.Tab
     types = _asked(schema)
     parse = pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     names = _names(path, parse)
-    # In a table of one column an empty line is a row.
+    # In a table of one column, an empty line is a row.
     parse.ignore_empty_lines = len(names) > 1
     while True:
         try:
             table = pcsv.read_csv(
                 path, parse_options=parse, convert_options=pcsv.ConvertOptions(column_types=types, null_values=_NULLS)
             )
-        except pa.ArrowInvalid as error:  # noqa: PERF203 - a turn for each column that is not as declared
+        except pa.ArrowInvalid as error:  # noqa: PERF203 - once for each column that is not as declared
             _widen(types, names, error)
         else:
             break
@@ -254,7 +250,7 @@ def _read_csv(path: str | Path, delimiter: str, schema: Schema | None) -> pa.Tab
 
 
 class _CsvBatches:
-    """A CSV file in batches; what can not be read as declared is read as text from there on."""
+    """A CSV file in batches; a column that cannot be read as declared is read as text from there on."""
 
     def __init__(self, path: str | Path, delimiter: str, schema: Schema | None) -> None:
         self._path, self._schema, self._types = path, schema, _asked(schema)
@@ -263,18 +259,18 @@ class _CsvBatches:
         self._gzipped = str(path).lower().endswith(".gz")
         self._parse = pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
         self._names = _names(path, self._parse)
-        # In a table of one column an empty line is a row.
+        # In a table of one column, an empty line is a row.
         self._parse.ignore_empty_lines = len(self._names) > 1
 
     def close(self) -> None:
         self._file.close()
 
     def open(self) -> pa.Schema:
-        """Return the columns and their types, as far as the first rows tell."""
+        """Return the columns and their types, by the first rows."""
         return self._reader(self._names).schema
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
-        """Give batches of some columns."""
+        """Yield batches of some columns."""
         done = 0
         while True:
             skip = done
@@ -291,7 +287,7 @@ class _CsvBatches:
 
     def _reader(self, names: Sequence[str]) -> Any:  # noqa: ANN401 - pyarrow has no types
         while True:
-            # Opened anew: a reader that was given up may still be reading ahead from the file it had.
+            # Opened again: an abandoned reader may still be reading ahead from its file.
             self._file = pa.OSFile(str(self._path))
             stream = pa.CompressedInputStream(self._file, "gzip") if self._gzipped else self._file
             convert = pcsv.ConvertOptions(column_types=self._types, null_values=_NULLS, include_columns=list(names))
@@ -306,7 +302,7 @@ class _CsvBatches:
 
 
 def _widen(types: dict[str, pa.DataType], names: Sequence[str], error: pa.ArrowInvalid) -> None:
-    """Take a wider type for the column that could not be read; raise where that is not it."""
+    """Take a wider type for the column that could not be read; raise any other error."""
     found = _WHERE.search(str(error))
     if found is None:
         raise error
@@ -317,18 +313,18 @@ def _widen(types: dict[str, pa.DataType], names: Sequence[str], error: pa.ArrowI
 
 
 def _asked(schema: Schema | None) -> dict[str, pa.DataType]:
-    """Return the types that a schema tells."""
+    """Return the types that a schema declares."""
     columns = {} if schema is None else schema.columns
-    types = {name: dtype for name, column in columns.items() if (dtype := _declared(column)) is not None}
+    types = {name: dtype for name, column in columns.items() if (dtype := column.arrow_type) is not None}
     if schema is not None and schema.person is not None:
         types[schema.person] = pa.string()  # 007 is not 7
     return types
 
 
 def _empty_as_missing(table: _Table, schema: Schema | None) -> _Table:
-    """Return a table in which an empty text is a missing value, unless it was declared as a value."""
+    """Return a table in which empty texts are missing values, unless the empty text is a declared value."""
     columns = {} if schema is None else schema.columns
-    kept = [name for name, column in columns.items() if "" in _listed(column)]
+    kept = [name for name, column in columns.items() if "" in column.declared_values]
     for i, field in enumerate(table.schema):
         if is_text(field.type) and field.name not in kept:
             values = table.column(i)
@@ -337,13 +333,13 @@ def _empty_as_missing(table: _Table, schema: Schema | None) -> _Table:
 
 
 def _check_texts(path: str | Path, types: pa.Schema) -> None:
-    """Raise where Arrow gives bytes because they are no Unicode."""
+    """Raise if Arrow returns bytes because a text is not UTF-8."""
     if any(pa.types.is_binary(field.type) for field in types):
-        raise ArtefactError(f"{path} can not be read: {NOT_UTF8}")
+        raise ArtefactError(f"{path} cannot be read: {NOT_UTF8}")
 
 
 def _as_integers(table: pa.Table, names: list[str]) -> pa.Table:
-    """Return declared integers that are written as 31.0 as integers, where all are."""
+    """Return declared integers that are written as 31.0 as integers, if all values are whole."""
     for name in names:
         if name in table.column_names and pa.types.is_floating(table.column(name).type):
             try:
@@ -359,32 +355,6 @@ def _names(path: str | Path, parse: pcsv.ParseOptions) -> list[str]:
     with pcsv.open_csv(path, parse_options=parse) as reader:
         names: list[str] = reader.schema.names
     return names
-
-
-def _declared(column: Column) -> pa.DataType | None:
-    """Return the type that a declaration tells; ``None`` leaves it to the file."""
-    listed = _listed(column)
-    if listed and all(isinstance(value, str) for value in listed):
-        return pa.string()
-    if isinstance(column, (Integer, Coded)) or (listed and all(type(value) is int for value in listed)):
-        return pa.int64()
-    if isinstance(column, Number):
-        return pa.float64()
-    if isinstance(column, Date):
-        return pa.date32()
-    if isinstance(column, DateTime):
-        return pa.timestamp("us", column.timezone)
-    return None
-
-
-def _listed(column: Column) -> tuple[object, ...]:
-    """Return the values that a declaration lists, if it does."""
-    if isinstance(column, Determined):
-        told = column.to_dict()["map"]
-        return tuple(told.values()) if isinstance(told, dict) else tuple(value for _, value in told)
-    if isinstance(column, Open):
-        return (column.other,)
-    return tuple(column.values) if isinstance(column, (Categorical, Ordinal)) else ()
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:

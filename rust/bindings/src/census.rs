@@ -2,10 +2,10 @@
 
 use std::num::NonZero;
 
-use chicle_core::census::{Attribute, attributes, generate};
+use chicle_census::{Attribute, attributes, generate};
 use pyo3::prelude::*;
 
-use crate::convert::array;
+use crate::convert::arrays;
 use crate::enter::enter;
 use crate::errors::Names;
 
@@ -22,8 +22,7 @@ pub fn census(
     threads: Option<NonZero<usize>>,
 ) -> PyResult<Columns<'_>> {
     let columns = enter(py, threads, &Names::default(), |cancel| generate(records, attributes, seed, cancel))?;
-    let arrays = columns.into_iter().map(|codes| array(py, codes));
     let spec = self::attributes(attributes);
     let (names, cardinalities) = spec.into_iter().map(|Attribute { name, cardinality }| (name, cardinality)).unzip();
-    Ok((names, cardinalities, arrays.collect()))
+    Ok((names, cardinalities, arrays(py, columns)))
 }

@@ -11,16 +11,16 @@ use pyo3::prelude::*;
 
 use crate::errors::{Names, defect};
 
-/// Time between two looks for Ctrl-C.
+/// Time between two checks for Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 /// Run a kernel in a pool of `threads` threads (all there are, if `None`), detached from the interpreter.
 ///
-/// The calling thread looks for signals meanwhile: on Ctrl-C it cancels the kernel and raises once that has stopped.
+/// The calling thread checks for signals meanwhile: on Ctrl-C it cancels the kernel and raises once it has stopped.
 pub fn enter<T: Send>(
     py: Python<'_>,
     threads: Option<NonZero<usize>>,
-    names: &Names<'_>,
+    names: &Names,
     kernel: impl FnOnce(&Cancel) -> Result<T> + Send,
 ) -> PyResult<T> {
     let pool = parallel::pool(threads.unwrap_or_else(parallel::available)).map_err(|error| names.explain(error))?;

@@ -1,24 +1,25 @@
 //! `chicle._core`: the Python door to the kernels.
 //!
-//! The only crate that knows Python. A binding borrows arrays, goes through [`enter`], and hands arrays back; what
-//! Python sees of it is written down in `_core.pyi`.
+//! The only crate that uses Python. A binding borrows arrays ([`convert`]), goes through [`enter`], and hands arrays
+//! back; a kernel that lives between calls is held by a [`handle`]. The Python interface is in `_core.pyi`.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments that come from Python are owned")]
 
 mod census;
-mod consistency;
 mod convert;
 mod count;
 mod descent;
+mod draw;
 mod enter;
 mod errors;
 mod gum;
+mod handle;
 mod noise;
 mod pack;
 mod people;
 mod pgm;
-mod select;
-mod start;
+mod project;
+mod score;
 
 use pyo3::prelude::*;
 
@@ -30,21 +31,21 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_SCALE", chicle_core::noise::MAX_SCALE)?;
     module.add_function(wrap_pyfunction!(count::count, module)?)?;
     module.add_class::<count::Counter>()?;
-    module.add_class::<consistency::Projection>()?;
+    module.add_class::<project::Projection>()?;
     module.add_class::<gum::Gum>()?;
     module.add_class::<descent::Descent>()?;
     module.add_class::<pgm::Pgm>()?;
     module.add_function(wrap_pyfunction!(pgm::model_cells, module)?)?;
-    module.add_function(wrap_pyfunction!(start::draw, module)?)?;
+    module.add_function(wrap_pyfunction!(draw::draw, module)?)?;
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(noise::choose, module)?)?;
     module.add_function(wrap_pyfunction!(census::census, module)?)?;
-    module.add("INDIF_UNITS", chicle_core::select::UNITS)?;
-    module.add_function(wrap_pyfunction!(select::indif, module)?)?;
-    module.add_function(wrap_pyfunction!(select::indif_of_counts, module)?)?;
-    module.add_function(wrap_pyfunction!(select::distances, module)?)?;
-    module.add_function(wrap_pyfunction!(select::distances_of_counts, module)?)?;
+    module.add("INDIF_UNITS", chicle_core::score::UNITS)?;
+    module.add_function(wrap_pyfunction!(score::indif, module)?)?;
+    module.add_function(wrap_pyfunction!(score::indif_of_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(score::distances, module)?)?;
+    module.add_function(wrap_pyfunction!(score::distances_of_counts, module)?)?;
     module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
     module.add_function(wrap_pyfunction!(people::id_hashes, module)?)?;
     module.add_class::<people::FirstRows>()?;

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::enter::enter;
 use crate::errors::Names;
 
-/// Sets of attributes, each with the place of its noise, that take the place of the given pairs.
+/// Sets of attributes, each with the position of its noise, that replace the given pairs.
 #[pyfunction]
 #[pyo3(signature = (
     sizes, sigmas, fine, unmeasured, pairs, price, max_order, max_cells, triple_bonus, triple_error, triple_weight,
@@ -49,7 +49,6 @@ pub fn pack(
         budget,
     };
     let pairs = pairs.into_iter().map(|(attributes, noise)| Set { attributes, noise }).collect();
-    let names = Names { attributes: &[], cliques: &[] };
-    let sets = enter(py, threads, &names, |cancel| kernel::pack(&problem, pairs, seed, cancel))?;
+    let sets = enter(py, threads, &Names::default(), |cancel| kernel::pack(&problem, pairs, seed, cancel))?;
     Ok(sets.into_iter().map(|set| (set.attributes, set.noise)).collect())
 }

@@ -1,15 +1,14 @@
 //! Which rows are the first of each person.
 
 use std::num::NonZero;
-use std::sync::{Mutex, PoisonError};
 
 use chicle_core::people as kernel;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 
 use crate::enter::enter;
 use crate::errors::Names;
+use crate::handle::Handle;
 
 /// A keyed 128-bit hash of each id: of 64-bit words, or of texts given by their offsets.
 #[pyfunction]
@@ -31,28 +30,24 @@ pub fn id_hashes<'py>(
     hashes.into_flattened().into_pyarray(py).reshape([rows, 2])
 }
 
-/// Counts of the rows of each person met, over batches.
+/// Counts of the rows of each person, over batches.
 #[pyclass(module = "chicle._core", frozen)]
-pub struct FirstRows {
-    kernel: Mutex<kernel::FirstRows>,
-}
+pub struct FirstRows(Handle<kernel::FirstRows>);
 
 #[pymethods]
 impl FirstRows {
     #[new]
-    fn new(most: NonZero<u32>, persons: usize) -> Self {
-        Self { kernel: kernel::FirstRows::new(most, persons).into() }
+    fn new(py: Python<'_>, most: NonZero<u32>, persons: usize) -> PyResult<Self> {
+        let make = |_: &_| Ok(kernel::FirstRows::new(most, persons));
+        Handle::new(py, NonZero::new(1), Names::default(), make).map(Self)
     }
 
     fn update<'py>(&self, py: Python<'py>, hashes: PyReadonlyArray2<'_, u64>) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let (hashes, _) = hashes.as_slice()?.as_chunks::<2>();
-        let mut guard = self.kernel.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-        let first = &mut *guard;
-        let kept = enter(py, NonZero::new(1), &Names::default(), |cancel| first.update(hashes, cancel))?;
-        Ok(kept.into_pyarray(py))
+        Ok(self.0.with(py, |first, cancel| first.update(hashes, cancel))?.into_pyarray(py))
     }
 
-    fn next_pass(&self, py: Python<'_>) -> bool {
-        self.kernel.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).next_pass()
+    fn next_pass(&self, py: Python<'_>) -> PyResult<bool> {
+        self.0.with(py, |first, _| Ok(first.next_pass()))
     }
 }

@@ -1,51 +1,35 @@
 //! Graphical models, some steps at a time.
 
 use std::num::NonZero;
-use std::sync::{Mutex, PoisonError};
 
-use chicle_core::parallel::Cancel;
 use chicle_core::pgm as kernel;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 
-use crate::convert::array;
-use crate::descent::{Target, target};
+use crate::convert::{Axes, Target, arrays, queries, slices, tables};
 use crate::enter::enter;
 use crate::errors::Names;
+use crate::handle::Handle;
 
-/// Forbidden cells as Python gives them: a clique, and whether each of its cells is one.
-type Zeros<'py> = (Vec<usize>, PyReadonlyArray1<'py, bool>);
+/// Forbidden cells as Python gives them: the axes of a query, and whether each of its cells is forbidden.
+type Zeros<'py> = (Axes<'py>, PyReadonlyArray1<'py, bool>);
 
-/// A model on its way to the targets.
+/// A model that is fitted to the targets.
 #[pyclass(module = "chicle._core", frozen)]
 pub struct Pgm {
-    threads: Option<NonZero<usize>>,
-    kernel: Mutex<kernel::Pgm>,
-}
-
-impl Pgm {
-    /// Run a kernel on the model, one call at a time; the calling thread waits for the lock, not one of the pool.
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        kernel: impl FnOnce(&mut kernel::Pgm, &Cancel) -> chicle_core::Result<T> + Send,
-    ) -> PyResult<T> {
-        let mut guard = self.kernel.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-        let model = &mut *guard;
-        enter(py, self.threads, &Names::default(), |cancel| kernel(model, cancel))
-    }
+    cardinalities: Vec<u32>,
+    handle: Handle<kernel::Pgm>,
 }
 
 #[pymethods]
 impl Pgm {
     #[new]
-    #[pyo3(signature = (cardinalities, cliques, targets, zeros, total, start, memory_limit, threads=None))]
+    #[pyo3(signature = (attributes, cardinalities, targets, zeros, total, start, memory_limit, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "a signature for Python")]
     fn new(
         py: Python<'_>,
+        attributes: Vec<String>,
         cardinalities: Vec<u32>,
-        cliques: Vec<Vec<usize>>,
         targets: Vec<Target<'_>>,
         zeros: Vec<Zeros<'_>>,
         total: f64,
@@ -53,23 +37,21 @@ impl Pgm {
         memory_limit: u64,
         threads: Option<NonZero<usize>>,
     ) -> PyResult<Self> {
-        let targets =
-            targets.iter().zip(&cliques).map(|(t, clique)| target(t, clique)).collect::<PyResult<Vec<_>>>()?;
-        let zeros = zeros.iter().map(|(clique, cells)| Ok((clique.clone(), cells.as_slice()?.to_vec())));
-        let zeros = zeros.collect::<PyResult<Vec<_>>>()?;
-        let start = match &start {
-            None => None,
-            Some(parts) => Some(parts.iter().map(|part| Ok(part.as_slice()?)).collect::<PyResult<Vec<_>>>()?),
-        };
-        let kernel = enter(py, threads, &Names::default(), |cancel| {
+        let names = Names::new(attributes, targets.iter().map(|(axes, ..)| axes));
+        let targets = crate::convert::targets(&names, &cardinalities, &targets)?;
+        let (axes, forbidden): (Vec<Axes<'_>>, Vec<_>) = zeros.into_iter().unzip();
+        let forbidden = slices(&forbidden)?.into_iter().map(<[bool]>::to_vec);
+        let zeros: Vec<kernel::Zeros> = queries(&names, &cardinalities, &axes)?.into_iter().zip(forbidden).collect();
+        let start = start.as_deref().map(slices).transpose()?;
+        let handle = Handle::new(py, threads, names, |cancel| {
             kernel::Pgm::new(&cardinalities, &targets, &zeros, total, start.as_deref(), memory_limit, cancel)
         })?;
-        Ok(Self { threads, kernel: kernel.into() })
+        Ok(Self { cardinalities, handle })
     }
 
     /// Up to that many steps; the loss after each.
     fn steps(&self, py: Python<'_>, count: usize) -> PyResult<Vec<f64>> {
-        self.with(py, |model, cancel| {
+        self.handle.with(py, |model, cancel| {
             let mut losses = Vec::new();
             while losses.len() < count && !model.is_exhausted() {
                 losses.push(model.step(cancel)?);
@@ -80,42 +62,42 @@ impl Pgm {
 
     #[getter]
     fn loss(&self, py: Python<'_>) -> PyResult<f64> {
-        self.with(py, |model, _| Ok(model.loss()))
+        self.handle.with(py, |model, _| Ok(model.loss()))
     }
 
     #[getter]
     fn cells(&self, py: Python<'_>) -> PyResult<usize> {
-        self.with(py, |model, _| Ok(model.cells()))
+        self.handle.with(py, |model, _| Ok(model.cells()))
     }
 
     fn potentials<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
-        let potentials = self.with(py, |model, _| Ok(model.potentials().map(<[f64]>::to_vec).collect::<Vec<_>>()))?;
-        Ok(potentials.into_iter().map(|part| part.into_pyarray(py)).collect())
+        Ok(tables(py, self.handle.with(py, |model, _| Ok(model.potentials().map(<[f64]>::to_vec).collect()))?))
     }
 
-    fn marginals<'py>(&self, py: Python<'py>, cliques: Vec<Vec<usize>>) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
-        let tables = self.with(py, |model, cancel| model.marginals(&cliques, cancel))?;
-        Ok(tables.into_iter().map(|table| table.into_pyarray(py)).collect())
+    /// The tables of queries, in counts.
+    fn marginals<'py>(&self, py: Python<'py>, queries: Vec<Axes<'py>>) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
+        let queries = self::queries(self.handle.names(), &self.cardinalities, &queries)?;
+        Ok(tables(py, self.handle.with(py, |model, cancel| model.marginals(&queries, cancel))?))
     }
 
-    /// As `marginals`; `None` for a clique that takes more multiplications than that, or more memory than it may.
+    /// As `marginals`; `None` for a query that takes more multiplications or more memory than the limits.
     fn marginals_within<'py>(
         &self,
         py: Python<'py>,
         most: u64,
-        cliques: Vec<Vec<usize>>,
+        queries: Vec<Axes<'py>>,
     ) -> PyResult<Vec<Option<Bound<'py, PyArray1<f64>>>>> {
-        let tables = self.with(py, |model, cancel| model.marginals_within(most, &cliques, cancel))?;
+        let queries = self::queries(self.handle.names(), &self.cardinalities, &queries)?;
+        let tables = self.handle.with(py, |model, cancel| model.marginals_within(most, &queries, cancel))?;
         Ok(tables.into_iter().map(|table| table.map(|table| table.into_pyarray(py))).collect())
     }
 
     fn records<'py>(&self, py: Python<'py>, records: usize, seed: u64) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let columns = self.with(py, |model, cancel| model.records(records, seed, cancel))?;
-        Ok(columns.into_iter().map(|codes| array(py, codes)).collect())
+        Ok(arrays(py, self.handle.with(py, |model, cancel| model.records(records, seed, cancel))?))
     }
 }
 
-/// Cells of the junction tree of some cliques with each of the candidates, none of which is built.
+/// Cells of the junction tree of some cliques with each of the candidates; no tree is built.
 #[pyfunction]
 #[pyo3(signature = (cardinalities, cliques, candidates, threads=None))]
 pub fn model_cells(

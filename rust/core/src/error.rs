@@ -1,6 +1,6 @@
-//! What can go wrong in a kernel; the bindings map each variant to one Python exception.
+//! Errors of the kernels; the bindings map each variant to one Python exception.
 //!
-//! Attributes and cliques are given by index: names live in Python, which puts them back. No variant carries a code or
+//! Attributes and queries are given by index: names live in Python, which puts them back. No variant carries a code or
 //! a count, since both may be private.
 
 /// A kernel's failure.
@@ -30,12 +30,50 @@ pub enum Error {
         /// Bytes per code of the smallest type.
         expected: usize,
     },
-    /// The cells of a clique are more than a table may have.
-    #[error("clique {clique}: its table of {cells} cells takes {bytes} bytes, above the limit of {limit} bytes")]
+    /// A query names an attribute that the domain does not have.
+    #[error("attribute {attribute}: the domain has {attributes} attributes")]
+    NoSuchAttribute {
+        /// The position in the query.
+        attribute: usize,
+        /// How many attributes there are.
+        attributes: usize,
+    },
+    /// The size or the buckets of an axis do not fit its attribute.
+    #[error("attribute {attribute}: an axis of {size} needs a place on it for each of {cardinality} codes")]
+    WrongAxis {
+        /// Position of the attribute in the domain.
+        attribute: usize,
+        /// How many codes it has.
+        cardinality: u32,
+        /// Size of the axis.
+        size: u32,
+    },
+    /// An attribute is on two axes of a query, and the axes are equal or the kernel takes each attribute only once.
+    #[error("attribute {attribute}: on two axes of one query")]
+    AttributeTwice {
+        /// Position of the attribute in the domain.
+        attribute: usize,
+    },
+    /// An attribute is in buckets, which the kernel does not take.
+    #[error("attribute {attribute}: in buckets, which this kernel does not take")]
+    InBuckets {
+        /// Position of the attribute in the domain.
+        attribute: usize,
+    },
+    /// A target has another number of values than its query has cells.
+    #[error("{values} values for a table of {cells} cells")]
+    WrongValues {
+        /// How many values there are.
+        values: usize,
+        /// How many there should be.
+        cells: u128,
+    },
+    /// A query has more cells than a table may have.
+    #[error("query {query}: its table of {cells} cells takes {bytes} bytes, above the limit of {limit} bytes")]
     TableTooLarge {
-        /// Position of the clique in the list.
-        clique: usize,
-        /// Product of the cardinalities, or `u128::MAX` where even that overflows.
+        /// Position of the query in the list.
+        query: usize,
+        /// Product of the sizes of its axes, or `u128::MAX` where even that overflows.
         cells: u128,
         /// Memory of the tables up to and with this one.
         bytes: u128,
@@ -52,7 +90,7 @@ pub enum Error {
         /// The limit that was given.
         limit: u64,
     },
-    /// A noise scale is outside the range that the samplers are exact in.
+    /// A noise scale is outside the range in which the samplers are exact.
     #[error("a noise scale must lie in {least}..={most}")]
     ScaleOutOfRange {
         /// The smallest scale.
@@ -60,24 +98,24 @@ pub enum Error {
         /// The largest scale.
         most: &'static str,
     },
-    /// A parameter is none that the kernel takes.
+    /// A parameter has a value that the kernel does not take.
     #[error("{0}")]
     InvalidParameter(String),
     /// The system refuses to start that many threads.
     #[error("cannot start {threads} threads: {reason}")]
     NoThreads {
-        /// How many were asked for.
+        /// The number requested.
         threads: usize,
-        /// What the system says.
+        /// The system's message.
         reason: String,
     },
-    /// There is not that much memory.
+    /// There is not enough memory.
     #[error("{bytes} bytes of memory are not to be had")]
     OutOfMemory {
-        /// How much was asked for.
+        /// The bytes requested.
         bytes: usize,
     },
-    /// Two streaming counters that do not count the same cliques over the same domain.
+    /// Two streaming counters that do not count the same queries over the same domain.
     #[error("only counters over the same domain and cliques can be merged")]
     CounterMismatch,
     /// A counter whose last pass was interrupted: some of its counts are missing.

@@ -1,7 +1,7 @@
-//! Where a joint value of several attributes lives in a flat table.
+//! The cell of a joint value of several attributes in a flat table.
 //!
 //! Cells are numbered in row-major order: the last attribute moves fastest. Sizes are products of cardinalities and
-//! overflow easily, so they are computed checked and once, here.
+//! overflow easily, so they are computed here only, with checks.
 
 /// Number of cells of a table with these axes, or `None` where it does not fit in a `usize`.
 #[must_use]

@@ -1,4 +1,4 @@
-//! What the kernels share: thread pools, a way to be told to stop, and large allocations that may fail.
+//! Shared by the kernels: thread pools, cancellation, and large allocations that may fail.
 //!
 //! Kernels use rayon's parallel iterators and are started inside a pool of the size the caller asked for. Results never
 //! depend on that size: counts are integers, and random streams belong to chunks, not to threads.
@@ -12,10 +12,10 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Error, Result};
 
-/// Requests above this many bytes are tried out before they are made.
+/// Requests for more bytes than this are tried before they are made.
 const ASK_FIRST: usize = 1 << 24;
 
-/// A flag that asks a kernel to stop; kernels look at it every few milliseconds.
+/// A flag that asks a kernel to stop; kernels check it every few milliseconds.
 #[derive(Debug, Default)]
 pub struct Cancel(AtomicBool);
 
@@ -40,7 +40,7 @@ impl Cancel {
     }
 }
 
-/// That many zeros, if there is memory for them: asking first is what keeps a large request from ending the process.
+/// That many zeros, if there is memory for them: trying first keeps a large request from aborting the process.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].

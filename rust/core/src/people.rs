@@ -1,10 +1,11 @@
-//! Which rows are the first of each person, in batches, in bounded memory.
+//! The first rows of each person, in batches, in bounded memory.
 //!
-//! Persons are told apart by a keyed 128-bit hash of their id ([`hashes`]); [`FirstRows`] keeps how many rows of each it
-//! has met. A table of all persons may not fit, so it covers a range of hashes: once more persons are met than it may
-//! hold, the range is halved and those outside are forgotten, to be met again in a later pass over the same rows. One
-//! pass does where all fit.
-//! Cost: O(rows) a pass, a cache miss each; at most about 50 bytes for each person held. Oracle: a map of whole ids.
+//! Persons are identified by a keyed 128-bit hash of their id ([`hashes`]); [`FirstRows`] counts the rows of each
+//! person. A table of all persons may not fit into memory, so it covers a range of hashes. When it is full, the range
+//! is halved and the persons outside it are dropped; a later pass over the same rows counts them. One pass is enough if
+//! all fit.
+//! Cost: O(rows) a pass, with a cache miss each; at most about 50 bytes for each person held. Oracle: a map of whole
+//! ids.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -15,7 +16,7 @@ use siphasher::sip128::SipHasher24;
 use crate::error::{Error, Result};
 use crate::parallel::Cancel;
 
-/// Rows between two looks at whether to stop.
+/// Rows between two checks of the cancel flag.
 const SPAN: usize = 1 << 16;
 
 /// The hash of an id.
@@ -30,7 +31,7 @@ pub enum Ids<'a> {
     Texts {
         /// One more than there are texts.
         offsets: &'a [i64],
-        /// What the offsets point into.
+        /// The bytes that the offsets point into.
         bytes: &'a [u8],
     },
 }
@@ -55,7 +56,7 @@ pub fn hashes(ids: Ids<'_>, key: Hash) -> Result<Vec<Hash>> {
     }
 }
 
-/// How many rows of each person were met.
+/// The number of rows of each person so far.
 #[derive(Debug, Clone)]
 pub struct FirstRows {
     most: u32,
@@ -72,7 +73,7 @@ impl FirstRows {
         Self { most: most.get(), persons, low: 0, high: u64::MAX, met: HashMap::new() }
     }
 
-    /// For each row whether it may be kept: false once `most` rows of its person were met in this pass.
+    /// For each row whether it may be kept: false after the first `most` rows of its person in this pass.
     ///
     /// Persons outside the range of this pass are not counted, and their rows are true.
     ///
@@ -96,7 +97,7 @@ impl FirstRows {
         Ok(kept)
     }
 
-    /// Go on to the persons that this pass has left out, for another pass over the same rows; false if there are none.
+    /// Start another pass over the same rows, for the persons that this pass has left out; false if there are none.
     pub fn next_pass(&mut self) -> bool {
         self.met.clear();
         let Some(low) = self.high.checked_add(1) else { return false };
@@ -105,7 +106,7 @@ impl FirstRows {
         true
     }
 
-    /// Halve the range until what is left fits.
+    /// Halve the range until the persons in it fit.
     fn forget(&mut self) {
         while self.met.len() > self.persons && self.low < self.high {
             self.high = self.low + (self.high - self.low) / 2;

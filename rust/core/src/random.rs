@@ -1,6 +1,6 @@
-//! Reproducible random numbers for post-processing. Noise that protects anybody comes from [`crate::noise`] instead.
+//! Reproducible random numbers for post-processing. Noise that protects people comes from [`crate::noise`] instead.
 //!
-//! A stream is named by what it is for, such as (seed, sweep, attribute), and never by the thread that draws from it, so
+//! A stream is named by its purpose, such as (seed, sweep, attribute), and never by the thread that draws from it, so
 //! results do not depend on the number of threads. The generator is splitmix64 (Steele, Lea and Flood 2014).
 
 /// A stream of random numbers.

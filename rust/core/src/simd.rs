@@ -1,4 +1,4 @@
-//! Vector instructions from plain safe code: the compiler writes them, the machine is asked which it has.
+//! Vector instructions from plain safe code: the compiler generates them, and the CPU is checked at run time.
 
 #![allow(clippy::inline_always, reason = "these take on the target features of their callers")]
 #![expect(clippy::inline_always, reason = "these take on the target features of their callers")]
@@ -32,21 +32,21 @@ pub(crate) use vectorised;
 
 /// A few 16-bit integers in one register. With AVX2 they are one; the compiler keeps plain arrays of them in memory.
 pub(crate) trait Lanes: Copy {
-    /// As memory has them.
+    /// The lanes as an array.
     type Array: AsRef<[i16]>;
-    /// How many.
+    /// Number of lanes.
     const COUNT: usize;
     /// Copies of the largest value.
     const MAX: Self;
     /// Zeros.
     const ZERO: Self;
-    /// Read the first of these.
+    /// Read the first lanes from memory.
     fn load(from: &[i16]) -> Self;
-    /// Write them out.
+    /// Write all lanes to memory.
     fn array(self) -> Self::Array;
-    /// Sums that stop at the ends of the range.
+    /// Saturating sums.
     fn saturating_add(self, other: Self) -> Self;
-    /// The smaller of each two.
+    /// Lane-wise minima.
     fn min(self, other: Self) -> Self;
 }
 
@@ -79,7 +79,8 @@ impl<const N: usize> Lanes for [i16; N] {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2 {
-    //! Lanes of machines that have AVX2. Only to be used in functions compiled for it, called only where it was detected.
+    //! Lanes of machines that have AVX2. Only to be used in functions compiled for it, called only where it was
+    //! detected.
 
     use std::arch::x86_64::{__m128i, __m256i, _mm_adds_epi16, _mm_min_epi16, _mm256_adds_epi16, _mm256_min_epi16};
 

@@ -88,7 +88,7 @@ impl Column<'_> {
         }
     }
 
-    /// Whether every code is below `cardinality`. One vectorised pass; none where the type rules out anything else.
+    /// Whether every code is below `cardinality`. One vectorised pass, or none if the type holds no larger code.
     fn fits(&self, cardinality: u32) -> bool {
         let all_fit = match self {
             Self::U8(_) => cardinality >= 1 << 8,
@@ -99,7 +99,7 @@ impl Column<'_> {
     }
 }
 
-/// Room for the codes of one attribute.
+/// The codes of one attribute, to be written.
 #[derive(Debug)]
 pub enum ColumnMut<'a> {
     /// Up to 256 values.
@@ -154,7 +154,7 @@ impl Codes {
         }
     }
 
-    /// Forget the codes, but keep their room.
+    /// Remove the codes, but keep their memory.
     pub fn clear(&mut self) {
         match self {
             Self::U8(codes) => codes.clear(),

@@ -1,20 +1,20 @@
 //! Count the cells of one block over the records.
 //!
 //! A chunk of records is first mapped to cell numbers, `sum(code[a] * stride[a])`, in one vectorised pass over the
-//! block's columns (16 records an instruction with AVX2); then each cell number adds one to its counter. The adding is
-//! the limit: one read-modify-write a record. Two things keep it near one a cycle:
+//! block's columns (16 records an instruction with AVX2); then each cell number adds one to its counter. The additions
+//! dominate: one read-modify-write a record. Two things keep it near one a cycle:
 //!
 //! - **Lanes.** Neighbouring records go to different copies of the table, summed at the end: a hot cell would otherwise
-//!   make each addition wait for the store before it. Small tables take four lanes, large ones two, so that the
-//!   copies stay in the second-level cache together.
+//!   make each addition wait for the store before it. Small tables have four lanes, large ones two, so that all
+//!   copies stay in the second-level cache.
 //! - **No bounds check, no `unsafe`.** A block of up to 65,536 cells is counted by `u16` cell numbers into an array of
 //!   exactly 65,536 counters, where every index is in bounds by its type; only the block's own cells are cleared.
 //!
 //! Larger blocks use `u32` cell numbers and checked indexing: they wait for memory anyway. A column that another thread
-//! writes to during the count is miscounted, but can do no other harm.
+//! writes to during the count is miscounted, with no other harm.
 //! Cost: O(records * (1 + attributes / 16)) time, O(cells * lanes) memory a thread.
-//! Not done, since the fused index hides its whole cost (2026-11, `benches/kernels.rs`): packing small attributes into
-//! joint columns beforehand, sharing the offset of two attributes between triples.
+//! Not done, because the fused index hides the whole cost (2026-11, `benches/kernels.rs`): packing small attributes
+//! into joint columns beforehand, sharing the offset of two attributes between triples.
 
 use std::cell::RefCell;
 use std::ops::AddAssign;
@@ -35,14 +35,14 @@ const LANE_PADDING: usize = 272;
 /// Records whose cell numbers are computed at a time: a few kilobytes, which stay in the first-level cache.
 const CHUNK: usize = 2048;
 
-/// Records between two looks at the cancel flag: a few milliseconds.
+/// Records between two checks of the cancel flag: a few milliseconds.
 const CANCEL_CHECK: usize = 1 << 22;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// What a thread keeps between blocks: clearing it costs less than asking for it again.
+/// Memory that a thread keeps between blocks: clearing it costs less than allocating it again.
 struct Scratch {
     lanes: Vec<u32>,
     narrow: [u16; CHUNK],
@@ -55,7 +55,8 @@ impl Default for Scratch {
     }
 }
 
-/// Add a wide block to results that have its layout: no table between, which matters where cells are many and records few.
+/// Count a wide block directly into results of the same layout, which saves a table where cells are many and records
+/// few.
 pub fn count_direct(columns: &[Column<'_>], strides: &[usize], table: &mut [i64], cancel: &Cancel) {
     let records = columns.first().map_or(0, Column::len);
     for start in (0..records).step_by(CANCEL_CHECK) {
@@ -141,8 +142,8 @@ fn add_wide<T: AddAssign + From<u8>>(
             }
         }
         for &number in &*numbers {
-            // Out of reach only if somebody writes to a column meanwhile, whose counts are then lost anyway; an
-            // index in a panic's message would be private.
+            // Out of range only if another thread writes to a column, whose counts are then lost anyway; a panic's
+            // message would contain the index, which is private.
             if let Some(count) = table.get_mut(number as usize) {
                 *count += T::from(1);
             }

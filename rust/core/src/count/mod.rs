@@ -1,11 +1,14 @@
-//! Exact counts of any list of cliques.
+//! Exact counts of any list of queries.
 //!
-//! [`plan`] covers the cliques by a smaller number of blocks, [`histogram`] counts a block over the records,
-//! [`project`] reads the cliques off it, and [`stream`] does so batch by batch. Counts are integers, so sums over
-//! threads and batches are exact and the same in any order. Oracle: [`naive`].
+//! [`plan`] covers the queries by a smaller number of blocks, [`histogram`] counts a block over the records,
+//! [`project`] reads the queries off it, and [`stream`] does so batch by batch. Attributes in buckets get their own
+//! columns, piece by piece ([`buckets`]); without any, records are counted without a copy. Counts are integers, so sums
+//! over threads, pieces and batches are exact and the same in any order. Oracle: [`naive`].
 //!
-//! Threads share out the blocks; where there are fewer blocks than threads want, each block's records are cut too.
+//! Blocks are distributed over threads; if there are too few blocks, each block's records are cut too.
+//! Cost: one addition a record for each block, and a look-up a record for each column of buckets.
 
+mod buckets;
 pub mod histogram;
 pub mod naive;
 pub mod plan;
@@ -19,7 +22,9 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::layout;
 use crate::parallel::{self, Cancel};
+use crate::query::Query;
 use crate::table::{Column, Table};
+use buckets::Made;
 use histogram::NARROW_CELLS;
 use plan::{Block, Plan};
 
@@ -32,22 +37,25 @@ const MAX_SPAN: usize = if cfg!(test) { 1 << 17 } else { 1 << 31 };
 /// Memory for copies of a block's table when its records are cut between threads.
 const COPIES_BYTES: usize = 16 << 20;
 
-/// Count every clique over the table. Axes are in the order each clique gives its attributes.
+/// Cells of tables that are counted at once, where they are not kept but need columns of buckets; few in tests.
+const SEEN_CELLS: usize = if cfg!(test) { 1 << 10 } else { 1 << 25 };
+
+/// Count every query over the table.
 ///
 /// # Errors
 /// [`crate::Error::TableTooLarge`] before anything is counted; [`crate::Error::OutOfMemory`];
 /// [`crate::Error::Interrupted`].
-pub fn count(table: &Table<'_>, cliques: &[Vec<usize>], memory_limit: u64, cancel: &Cancel) -> Result<Vec<Vec<i64>>> {
-    let plan = Plan::new(table.cardinalities(), cliques, table.records(), memory_limit)?;
-    let mut results = Results::new(&plan)?;
-    results.add(&plan, table, cancel)?;
+pub fn count(table: &Table<'_>, queries: &[Query], memory_limit: u64, cancel: &Cancel) -> Result<Vec<Vec<i64>>> {
+    let plan = Plan::new(table.cardinalities(), queries, table.records(), memory_limit)?;
+    let mut results = Results::new(&plan, &plan.blocks)?;
+    results.add(&plan, &plan.blocks, table, cancel)?;
     Ok(results.into_tables(&plan))
 }
 
-/// Count every clique, hand each table to `see` once it is whole, and keep only what that returns.
+/// Count every query, pass each complete table to `see`, and keep only what `see` returns.
 ///
-/// Axes are as in [`count`]. The tables of a block live until the block is seen, so memory is that of the blocks at work
-/// and not of all cliques; `memory_limit` is for each clique alone.
+/// The tables of a block live until the block is seen, so memory is that of the current blocks and not of all queries;
+/// `memory_limit` is for each query alone.
 ///
 /// # Errors
 /// [`crate::Error::TableTooLarge`] before anything is counted; [`crate::Error::Interrupted`].
@@ -56,48 +64,81 @@ pub fn count(table: &Table<'_>, cliques: &[Vec<usize>], memory_limit: u64, cance
 /// Only if `see` does.
 pub fn count_each<T: Send>(
     table: &Table<'_>,
-    cliques: &[Vec<usize>],
+    queries: &[Query],
     memory_limit: u64,
     cancel: &Cancel,
     see: impl Fn(usize, &[i64]) -> T + Sync,
 ) -> Result<Vec<T>> {
-    let plan = Plan::for_each(table.cardinalities(), cliques, table.records(), memory_limit)?;
+    let plan = Plan::for_each(table.cardinalities(), queries, table.records(), memory_limit)?;
+    let see_block = |block: &Block, tables: &[Vec<i64>]| -> Vec<(usize, T)> {
+        block.margins.iter().zip(tables).map(|(m, counts)| (m.query, see(m.query, counts))).collect()
+    };
     let one_block = |block: &Block| {
         cancel.check()?;
-        let mut tables: Vec<Vec<i64>> = block.margins.iter().map(|m| vec![0; plan.cells[m.clique]]).collect();
+        let mut tables: Vec<Vec<i64>> = block.margins.iter().map(|m| vec![0; plan.cells[m.query]]).collect();
         for start in (0..table.records()).step_by(MAX_SPAN) {
             let span = table.slice(start..table.records().min(start + MAX_SPAN));
             add_block(&mut tables, block, &span, plan.blocks.len(), cancel);
         }
         cancel.check()?;
-        Ok(block.margins.iter().zip(&tables).map(|(m, counts)| (m.clique, see(m.clique, counts))).collect())
+        Ok(see_block(block, &tables))
     };
-    let seen: Result<Vec<Vec<(usize, T)>>> = plan.blocks.par_iter().with_max_len(1).map(one_block).collect();
-    let mut seen: Vec<(usize, T)> = seen?.into_iter().flatten().collect();
-    seen.sort_unstable_by_key(|&(clique, _)| clique);
+    let mut seen: Vec<(usize, T)> = Vec::with_capacity(queries.len());
+    if plan.buckets.is_empty() {
+        let each: Result<Vec<_>> = plan.blocks.par_iter().with_max_len(1).map(one_block).collect();
+        seen.extend(each?.into_iter().flatten());
+    } else {
+        // Blocks share the columns of buckets, so several are counted at once, piece by piece.
+        for blocks in groups(&plan) {
+            let mut results = Results::new(&plan, blocks)?;
+            results.add(&plan, blocks, table, cancel)?;
+            let each: Vec<_> =
+                blocks.par_iter().zip(&results.0).map(|(block, tables)| see_block(block, tables)).collect();
+            seen.extend(each.into_iter().flatten());
+        }
+    }
+    seen.sort_unstable_by_key(|&(query, _)| query);
     Ok(seen.into_iter().map(|(_, value)| value).collect())
 }
 
-/// The counts so far, block by block and within a block in the order of its margins.
+/// The blocks of a plan in runs whose tables have [`SEEN_CELLS`] in total, or that are one block.
+fn groups(plan: &Plan) -> Vec<&[Block]> {
+    let cells = |block: &Block| block.margins.iter().map(|m| plan.cells[m.query]).sum::<usize>();
+    let mut groups = Vec::new();
+    let mut rest = &plan.blocks[..];
+    while !rest.is_empty() {
+        let mut room = SEEN_CELLS;
+        let fits = |block: &&Block| {
+            let taken = cells(block);
+            room.checked_sub(taken).map(|left| room = left).is_some()
+        };
+        let length = rest.iter().take_while(fits).count().max(1);
+        let (group, later) = rest.split_at(length);
+        groups.push(group);
+        rest = later;
+    }
+    groups
+}
+
+/// The counts so far of some blocks, within a block in the order of its margins.
 #[derive(Debug, Clone)]
 struct Results(Vec<Vec<Vec<i64>>>);
 
 impl Results {
-    fn new(plan: &Plan) -> Result<Self> {
-        let zeros = |block: &Block| block.margins.iter().map(|m| parallel::zeros(plan.cells[m.clique])).collect();
-        plan.blocks.iter().map(zeros).collect::<Result<_>>().map(Self)
+    fn new(plan: &Plan, blocks: &[Block]) -> Result<Self> {
+        let zeros = |block: &Block| block.margins.iter().map(|m| parallel::zeros(plan.cells[m.query])).collect();
+        blocks.iter().map(zeros).collect::<Result<_>>().map(Self)
     }
 
     /// Add the records of `table`. After an error the counts are useless.
-    fn add(&mut self, plan: &Plan, table: &Table<'_>, cancel: &Cancel) -> Result<()> {
-        for start in (0..table.records()).step_by(MAX_SPAN) {
-            let span = table.slice(start..table.records().min(start + MAX_SPAN));
-            self.0.par_iter_mut().zip(&plan.blocks).with_max_len(1).for_each(|(tables, block)| {
+    fn add(&mut self, plan: &Plan, blocks: &[Block], table: &Table<'_>, cancel: &Cancel) -> Result<()> {
+        for_each_span(plan, blocks, table, cancel, |span| {
+            self.0.par_iter_mut().zip(blocks).with_max_len(1).for_each(|(tables, block)| {
                 if !cancel.is_cancelled() {
-                    add_block(tables, block, &span, plan.blocks.len(), cancel);
+                    add_block(tables, block, span, blocks.len(), cancel);
                 }
             });
-        }
+        })?;
         cancel.check()
     }
 
@@ -111,24 +152,55 @@ impl Results {
     fn add_tables(&mut self, plan: &Plan, tables: &[&[i64]]) {
         for (counts, block) in self.0.iter_mut().zip(&plan.blocks) {
             for (table, margin) in counts.iter_mut().zip(&block.margins) {
-                table.iter_mut().zip(tables[margin.clique]).for_each(|(sum, count)| *sum += count);
+                table.iter_mut().zip(tables[margin.query]).for_each(|(sum, count)| *sum += count);
             }
         }
     }
 
     fn into_tables(self, plan: &Plan) -> Vec<Vec<i64>> {
-        let mut tables = vec![Vec::new(); plan.cliques.len()];
+        let mut tables = vec![Vec::new(); plan.cells.len()];
         for (counts, block) in self.0.into_iter().zip(&plan.blocks) {
             for (table, margin) in counts.into_iter().zip(&block.margins) {
-                tables[margin.clique] = table;
+                tables[margin.query] = table;
             }
         }
         tables
     }
 }
 
+/// Pass the records to `see`, as many at a time as can be counted at once, with the columns of buckets that blocks
+/// need.
+fn for_each_span(
+    plan: &Plan,
+    blocks: &[Block],
+    table: &Table<'_>,
+    cancel: &Cancel,
+    mut see: impl FnMut(&Table<'_>),
+) -> Result<()> {
+    let records = table.records();
+    let length = MAX_SPAN.min(plan.records_per_piece);
+    let spans = (0..records).step_by(length).map(|start| table.slice(start..records.min(start + length)));
+    if plan.buckets.is_empty() {
+        spans.for_each(|span| see(&span));
+        return Ok(());
+    }
+    let mut wanted = vec![false; plan.buckets.len()];
+    for column in blocks.iter().flat_map(|block| &block.columns) {
+        if let Some(made) = column.checked_sub(plan.cardinalities.len()) {
+            wanted[made] = true;
+        }
+    }
+    let mut made = Made::new(&plan.buckets, &wanted, length.min(records))?;
+    for span in spans {
+        cancel.check()?;
+        let columns = made.columns(&plan.buckets, span.columns(), span.records());
+        see(&Table::checked_before(columns, plan.sizes.clone()));
+    }
+    Ok(())
+}
+
 fn add_block(tables: &mut [Vec<i64>], block: &Block, span: &Table<'_>, blocks: usize, cancel: &Cancel) {
-    let columns: Vec<Column<'_>> = block.attributes.iter().map(|&a| span.columns()[a]).collect();
+    let columns: Vec<Column<'_>> = block.columns.iter().map(|&column| span.columns()[column]).collect();
     let strides = layout::strides(&block.shape);
     let pieces = pieces(block.cells, span.records(), blocks);
     if let ([margin], [table]) = (&block.margins[..], &mut *tables)

@@ -1,20 +1,20 @@
-//! The oracle: counts as anybody would write them, one record and one clique at a time.
+//! The oracle: the obvious way to count, one record and one query at a time.
 
-use crate::layout;
+use crate::query::Query;
 use crate::table::Table;
 
-/// The counts of one clique, its axes in the order of `clique`.
+/// The counts of one query.
 ///
 /// # Panics
 /// If the table would not fit in memory.
 #[must_use]
-pub fn count(table: &Table<'_>, clique: &[usize]) -> Vec<i64> {
-    let shape: Vec<u32> = clique.iter().map(|&a| table.cardinalities()[a]).collect();
-    let strides = layout::strides(&shape);
-    let mut counts = vec![0; layout::cells(shape).expect("a table that fits in memory")];
+pub fn count(table: &Table<'_>, query: &Query) -> Vec<i64> {
+    let mut counts = vec![0; usize::try_from(query.cells()).expect("a table that fits in memory")];
     for record in 0..table.records() {
-        let cell: usize =
-            clique.iter().zip(&strides).map(|(&a, stride)| table.columns()[a].code(record) as usize * stride).sum();
+        let cell = query.axes().iter().fold(0, |cell, axis| {
+            let code = table.columns()[axis.attribute].code(record);
+            cell * axis.size as usize + axis.place(code) as usize
+        });
         counts[cell] += 1;
     }
     counts

@@ -1,8 +1,8 @@
-//! From the table of a block to the tables of its cliques, by summing axes out.
+//! From the table of a block to the tables of its queries, by summing axes out.
 //!
-//! The cliques of a block are read off along a tree: at each axis those that lack it share one summed table, those that
+//! The queries of a block are read off along a tree: at each axis those that lack it share one summed table, those that
 //! have it share the table as it is. Summing an axis out adds contiguous runs, which vectorises, so a block of 65,536
-//! cells yields a pair in a few microseconds, far below the cost of counting it.
+//! cells gives a pair in a few microseconds, far less than counting it costs.
 //! Cost: O(cells) for each distinct prefix of kept axes, over tables that shrink with every axis.
 
 /// Call `emit(i, table)` for every wanted margin, its axes in block order.

@@ -1,13 +1,14 @@
-//! Count batches of records as they come, and merge counters made apart.
+//! Count batches of records as they come, and merge counters.
 //!
-//! Clearing and summing the blocks has a price for each pass, so batches are gathered until a pass is worth it (see
-//! [`Counter::rows_per_pass`]); a batch at least that long is counted where it lies.
+//! Each pass has to clear and sum the blocks, so batches are gathered until a pass is worth it (see
+//! [`Counter::rows_per_pass`]); a batch at least that long is counted without a copy.
 //! Cost: as [`super::count`] for each pass; memory for the results and for one gathered batch.
 
 use super::plan::Plan;
 use super::{Results, Table};
 use crate::error::{Error, Result};
 use crate::parallel::Cancel;
+use crate::query::Query;
 use crate::table::Codes;
 
 /// Memory for gathered batches.
@@ -16,9 +17,10 @@ const GATHERED_BYTES: usize = 32 << 20;
 /// Gathering more records than this gains nothing; few in tests, to see it happen.
 const MAX_GATHERED: usize = if cfg!(test) { 1 << 11 } else { 1 << 20 };
 
-/// Counts of a list of cliques over all the records seen so far.
+/// Counts of a list of queries over all the records seen so far.
 #[derive(Debug, Clone)]
 pub struct Counter {
+    queries: Vec<Query>,
     plan: Plan,
     /// Absent after an interrupted pass, which leaves the counts incomplete.
     results: Option<Results>,
@@ -27,16 +29,28 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Start counting `cliques` over a domain.
+    /// Start counting `queries` over a domain.
     ///
     /// # Errors
-    /// [`Error::TableTooLarge`] for the clique whose table takes the results over `memory_limit` bytes.
-    pub fn new(cardinalities: &[u32], cliques: &[Vec<usize>], memory_limit: u64) -> Result<Self> {
+    /// [`Error::TableTooLarge`] for the query whose table takes the results over `memory_limit` bytes.
+    pub fn new(cardinalities: &[u32], queries: &[Query], memory_limit: u64) -> Result<Self> {
         let gathered: Vec<_> = cardinalities.iter().map(|&c| Codes::zeros(c, 0)).collect::<Result<_>>()?;
         let row: usize = gathered.iter().map(|codes| codes.column().width()).sum();
         let rows_per_pass = (GATHERED_BYTES / row.max(1)).min(MAX_GATHERED);
-        let plan = Plan::new(cardinalities, cliques, rows_per_pass, memory_limit)?;
-        Ok(Self { results: Some(Results::new(&plan)?), plan, gathered, rows_per_pass })
+        let plan = Plan::new(cardinalities, queries, rows_per_pass, memory_limit)?;
+        Ok(Self {
+            queries: queries.to_vec(),
+            results: Some(Results::new(&plan, &plan.blocks)?),
+            plan,
+            gathered,
+            rows_per_pass,
+        })
+    }
+
+    /// How many codes each attribute of a batch has.
+    #[must_use]
+    pub fn cardinalities(&self) -> &[u32] {
+        &self.plan.cardinalities
     }
 
     /// Batches are gathered up to this many records before they are counted.
@@ -67,12 +81,12 @@ impl Counter {
         Ok(())
     }
 
-    /// Add what another counter has seen.
+    /// Add the counts of another counter.
     ///
     /// # Errors
     /// [`Error::CounterMismatch`] where it counts something else; as [`Counter::update`].
     pub fn merge(&mut self, other: &Self, cancel: &Cancel) -> Result<()> {
-        if self.plan.cardinalities != other.plan.cardinalities || self.plan.cliques != other.plan.cliques {
+        if self.plan.cardinalities != other.plan.cardinalities || self.queries != other.queries {
             return Err(Error::CounterMismatch);
         }
         let theirs = other.results.as_ref().ok_or(Error::CounterIncomplete)?;
@@ -81,10 +95,10 @@ impl Counter {
         self.update(&Table::checked_before(columns, other.plan.cardinalities.clone()), cancel)
     }
 
-    /// Add counts made elsewhere, one table for each clique.
+    /// Add counts made by another counter, one table for each query.
     ///
     /// # Errors
-    /// [`Error::CounterMismatch`] where a table has another size than its clique; [`Error::CounterIncomplete`].
+    /// [`Error::CounterMismatch`] where a table has another size than its query; [`Error::CounterIncomplete`].
     pub fn add_tables(&mut self, tables: &[&[i64]]) -> Result<()> {
         if !tables.iter().map(|table| table.len()).eq(self.plan.cells.iter().copied()) {
             return Err(Error::CounterMismatch);
@@ -93,7 +107,7 @@ impl Counter {
         Ok(())
     }
 
-    /// The counts of each clique over all the records so far.
+    /// The counts of each query over all the records so far.
     ///
     /// # Errors
     /// As [`Counter::update`].
@@ -114,7 +128,7 @@ impl Counter {
     /// Results with a table added; none after an interrupted pass.
     fn add(results: Option<Results>, plan: &Plan, table: &Table<'_>, cancel: &Cancel) -> Result<Results> {
         let mut results = results.ok_or(Error::CounterIncomplete)?;
-        results.add(plan, table, cancel)?;
+        results.add(plan, &plan.blocks, table, cancel)?;
         Ok(results)
     }
 }

@@ -1,8 +1,9 @@
-//! The kernels against the oracle, over drawn problems and over the shapes that choose each strategy.
+//! The kernels against the oracle, over random problems and over shapes that select each strategy.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "codes are below their cardinality")]
 
 use std::num::NonZero;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -10,6 +11,8 @@ use super::stream::Counter;
 use super::*;
 use crate::Error;
 use crate::parallel;
+use crate::query::Axis;
+use crate::random::Random;
 use crate::table::Codes;
 
 #[derive(Debug, Clone)]
@@ -43,50 +46,97 @@ impl Owned {
     }
 }
 
-fn count_with(table: &Table<'_>, cliques: &[Vec<usize>], threads: usize) -> Vec<Vec<i64>> {
+fn count_with(table: &Table<'_>, queries: &[Query], threads: usize) -> Vec<Vec<i64>> {
     let pool = parallel::pool(NonZero::new(threads).unwrap()).unwrap();
-    pool.install(|| count(table, cliques, MEMORY_LIMIT, &Cancel::default())).unwrap()
+    pool.install(|| count(table, queries, MEMORY_LIMIT, &Cancel::default())).unwrap()
 }
 
-fn naive(table: &Table<'_>, cliques: &[Vec<usize>]) -> Vec<Vec<i64>> {
-    cliques.iter().map(|clique| naive::count(table, clique)).collect()
+fn naive(table: &Table<'_>, queries: &[Query]) -> Vec<Vec<i64>> {
+    queries.iter().map(|query| naive::count(table, query)).collect()
 }
 
-/// A domain, records and cliques over it, of any order, with repeats and permutations.
-fn problem() -> impl Strategy<Value = (Owned, Vec<Vec<usize>>)> {
+fn marginals(cardinalities: &[u32], cliques: &[Vec<usize>]) -> Vec<Query> {
+    cliques.iter().map(|clique| Query::marginal(clique, cardinalities).unwrap()).collect()
+}
+
+/// A domain, records and queries over it, of any order, with repeats and permutations.
+fn problem() -> impl Strategy<Value = (Owned, Vec<Query>)> {
     let cardinality = prop_oneof![8 => 1u32..12, 3 => 12u32..300, 1 => 300u32..1200, 1 => Just(70_000u32)];
     (prop::collection::vec(cardinality, 1..9), 0usize..6000, any::<u64>()).prop_flat_map(|(domain, n, seed)| {
-        let d = domain.len();
+        let (d, owned) = (domain.len(), Owned::new(&domain, n, seed));
         let attributes: Vec<usize> = (0..d).collect();
         let clique = prop::sample::subsequence(attributes, 0..=d.min(3)).prop_shuffle();
         let small = domain.clone();
         let fits = move |clique: &Vec<usize>| clique.iter().map(|&a| u64::from(small[a])).product::<u64>() < 1 << 22;
         let cliques = prop::collection::vec(clique.prop_filter("small enough to test", fits), 0..12);
-        (Just(Owned::new(&domain, n, seed)), cliques)
+        let queries = cliques.prop_map(move |cliques| marginals(&domain, &cliques));
+        (Just(owned), queries)
     })
+}
+
+/// The same, with attributes in buckets: few bucketings for each attribute, so that queries share some, and any number
+/// of buckets, some of them empty. An attribute may be on two axes.
+fn problem_in_buckets() -> impl Strategy<Value = (Owned, Vec<Query>)> {
+    let cardinality = prop_oneof![8 => 1u32..12, 3 => 12u32..300, 1 => 300u32..1200, 1 => Just(70_000u32)];
+    (prop::collection::vec(cardinality, 1..6), 0usize..6000, any::<u64>()).prop_flat_map(|(domain, n, seed)| {
+        let ways: Vec<Vec<Axis>> =
+            (0..domain.len()).map(|attribute| ways(attribute, domain[attribute], seed)).collect();
+        let axis = (0..domain.len(), 0usize..5).prop_map(move |(attribute, way)| ways[attribute][way].clone());
+        let sizes = domain.clone();
+        let query = prop::collection::vec(axis, 0..4).prop_filter_map("of different axes, small enough", move |axes| {
+            Query::new(axes, &sizes).ok().filter(|query| query.cells() < 1 << 18)
+        });
+        (Just(Owned::new(&domain, n, seed)), prop::collection::vec(query, 0..12))
+    })
+}
+
+/// An attribute code by code and in four bucketings, the last two with equal content and different memory.
+fn ways(attribute: usize, cardinality: u32, seed: u64) -> Vec<Axis> {
+    let mut random = Random::new([seed, attribute as u64]);
+    let mut buckets = |most: u32| (0..cardinality).map(|_| random.below_u32(most)).collect::<Arc<[u32]>>();
+    let (few, many, same) = (buckets(3), buckets(600), buckets(2 + cardinality % 20));
+    let copy: Arc<[u32]> = same.iter().copied().collect();
+    vec![
+        Axis::plain(attribute, cardinality),
+        Axis::in_buckets(attribute, few, Some(5)),
+        Axis::in_buckets(attribute, many, None),
+        Axis::in_buckets(attribute, same, None),
+        Axis::in_buckets(attribute, copy, None),
+    ]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn matches_naive((owned, cliques) in problem(), threads in 1usize..4) {
+    fn matches_naive((owned, queries) in problem(), threads in 1usize..4) {
         let table = owned.table();
-        prop_assert_eq!(count_with(&table, &cliques, threads), naive(&table, &cliques));
+        prop_assert_eq!(count_with(&table, &queries, threads), naive(&table, &queries));
     }
 
     #[test]
-    fn streaming_matches_naive((owned, cliques) in problem(), batch in 1usize..3000) {
+    fn buckets_match_naive((owned, queries) in problem_in_buckets(), threads in 1usize..4) {
+        let table = owned.table();
+        let expected = naive(&table, &queries);
+        prop_assert_eq!(&count_with(&table, &queries, threads), &expected);
+        let pool = parallel::pool(NonZero::new(threads).unwrap()).unwrap();
+        let keep = |query: usize, counts: &[i64]| (query, counts.to_vec());
+        let each = pool.install(|| count_each(&table, &queries, MEMORY_LIMIT, &Cancel::default(), keep)).unwrap();
+        prop_assert_eq!(each, expected.into_iter().enumerate().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn streaming_matches_naive((owned, queries) in prop_oneof![problem(), problem_in_buckets()], batch in 1usize..3000) {
         let table = owned.table();
         let cancel = Cancel::default();
-        let counter = || Counter::new(&owned.cardinalities, &cliques, MEMORY_LIMIT).unwrap();
+        let counter = || Counter::new(&owned.cardinalities, &queries, MEMORY_LIMIT).unwrap();
         let (mut even, mut odd) = (counter(), counter());
         for (i, start) in (0..table.records()).step_by(batch).enumerate() {
             let batch = table.slice(start..table.records().min(start + batch));
             if i % 2 == 0 { &mut even } else { &mut odd }.update(&batch, &cancel).unwrap();
         }
         even.merge(&odd, &cancel).unwrap();
-        prop_assert_eq!(even.result(&cancel).unwrap(), naive(&table, &cliques));
+        prop_assert_eq!(even.result(&cancel).unwrap(), naive(&table, &queries));
     }
 }
 
@@ -97,41 +147,68 @@ fn all_pairs_and_more_are_the_same_for_any_number_of_threads() {
     let table = owned.table();
     let mut cliques: Vec<Vec<usize>> = (0..10).flat_map(|a| (0..a).map(move |b| vec![a, b])).collect();
     cliques.extend([vec![], vec![6], vec![6, 7, 0], vec![0, 1, 2, 5], vec![4, 3, 8]]);
-    let expected = naive(&table, &cliques);
-    for threads in [1, 2, 8] {
-        assert_eq!(count_with(&table, &cliques, threads), expected, "{threads} threads");
+    let mut queries = marginals(&owned.cardinalities, &cliques);
+    for with_buckets in [false, true] {
+        if with_buckets {
+            let axes: Vec<Vec<Axis>> = (0..10).map(|a| ways(a, owned.cardinalities[a], 1)).collect();
+            let pairs = (0..10).flat_map(|a| (0..a).map(move |b| (a, b)));
+            let coarse = pairs.map(|(a, b)| vec![axes[a][1 + b % 3].clone(), axes[b][a % 4].clone()]);
+            queries.extend(coarse.map(|axes| Query::new(axes, &owned.cardinalities).unwrap()));
+        }
+        let expected = naive(&table, &queries);
+        for threads in [1, 2, 8] {
+            assert_eq!(count_with(&table, &queries, threads), expected, "{threads} threads");
+        }
     }
-    assert_eq!(count_with(&table, &[vec![3, 4]], 8), naive(&table, &[vec![3, 4]]));
+    let alone = marginals(&owned.cardinalities, &[vec![3, 4]]);
+    assert_eq!(count_with(&table, &alone, 8), naive(&table, &alone));
+}
+
+#[test]
+fn equal_buckets_are_made_once() {
+    let domain = [50, 70_000];
+    let [_, few, many, same, copy] = &ways(0, 50, 3)[..] else { unreachable!("five ways") };
+    let queries: Vec<Query> = [few, many, same, copy, same]
+        .map(|axis| Query::new(vec![axis.clone(), Axis::plain(1, 70_000)], &domain).unwrap())
+        .into();
+    let plan = Plan::new(&domain, &queries, 1_000, MEMORY_LIMIT).unwrap();
+    assert_eq!(plan.buckets.len(), 3);
+    assert_eq!(plan.sizes[2..], [5, many.size, same.size]);
+    assert!(plan.records_per_piece < 10_000, "or tests see no pieces");
+    let without = Plan::new(&domain, &queries[..0], 1_000, MEMORY_LIMIT).unwrap();
+    assert_eq!((without.buckets.len(), without.records_per_piece), (0, usize::MAX));
 }
 
 #[test]
 fn long_batches_are_counted_where_they_lie_and_short_ones_are_gathered() {
     let owned = Owned::new(&[2, 30], 20_000, 5);
     let (table, cancel) = (owned.table(), Cancel::default());
-    let mut counter = Counter::new(&[2, 30], &[vec![1, 0]], MEMORY_LIMIT).unwrap();
+    let queries = marginals(&[2, 30], &[vec![1, 0]]);
+    let mut counter = Counter::new(&[2, 30], &queries, MEMORY_LIMIT).unwrap();
     assert!((1000..4000).contains(&counter.rows_per_pass()), "or the test does not test");
     for range in [0..100, 100..9_000, 9_000..10_000, 10_000..11_900, 11_900..20_000] {
         counter.update(&table.slice(range), &cancel).unwrap();
     }
-    assert_eq!(counter.result(&cancel).unwrap(), naive(&table, &[vec![1, 0]]));
+    assert_eq!(counter.result(&cancel).unwrap(), naive(&table, &queries));
 }
 
 #[test]
 fn pairs_share_blocks() {
     let cliques: Vec<Vec<usize>> = (0..16).flat_map(|a| (0..a).map(move |b| vec![a, b])).collect();
-    let plan = Plan::new(&[2; 16], &cliques, 1_000_000, MEMORY_LIMIT).unwrap();
+    let queries = marginals(&[2; 16], &cliques);
+    let plan = Plan::new(&[2; 16], &queries, 1_000_000, MEMORY_LIMIT).unwrap();
     assert!(plan.blocks.len() <= 4, "{} blocks for 120 binary pairs", plan.blocks.len());
-    let few = Plan::new(&[2; 16], &cliques, 10, MEMORY_LIMIT).unwrap();
+    let few = Plan::new(&[2; 16], &queries, 10, MEMORY_LIMIT).unwrap();
     assert_eq!(few.blocks.len(), 120, "with few records each clique is its own block");
 }
 
 #[test]
 fn a_table_above_the_limit_is_refused_with_its_size() {
     let owned = Owned::new(&[1000, 1000, 1000], 10, 0);
-    let cliques = [vec![0], vec![0, 1, 2]];
-    let error = count(&owned.table(), &cliques, 1 << 20, &Cancel::default()).unwrap_err();
+    let queries = marginals(&owned.cardinalities, &[vec![0], vec![0, 1, 2]]);
+    let error = count(&owned.table(), &queries, 1 << 20, &Cancel::default()).unwrap_err();
     let (cells, bytes) = (1_000_000_000, 8_000_008_000);
-    assert_eq!(error, Error::TableTooLarge { clique: 1, cells, bytes, limit: 1 << 20 });
+    assert_eq!(error, Error::TableTooLarge { query: 1, cells, bytes, limit: 1 << 20 });
 }
 
 #[test]
@@ -139,8 +216,9 @@ fn a_cancelled_count_is_an_error_and_its_counter_stays_broken() {
     let owned = Owned::new(&[3], 100, 0);
     let (cancelled, calm) = (Cancel::default(), Cancel::default());
     cancelled.cancel();
-    assert_eq!(count(&owned.table(), &[vec![0]], MEMORY_LIMIT, &cancelled), Err(Error::Interrupted));
-    let mut counter = Counter::new(&[3], &[vec![0]], MEMORY_LIMIT).unwrap();
+    let queries = marginals(&[3], &[vec![0]]);
+    assert_eq!(count(&owned.table(), &queries, MEMORY_LIMIT, &cancelled), Err(Error::Interrupted));
+    let mut counter = Counter::new(&[3], &queries, MEMORY_LIMIT).unwrap();
     counter.update(&owned.table(), &calm).unwrap();
     assert_eq!(counter.result(&cancelled), Err(Error::Interrupted));
     assert_eq!(counter.result(&calm), Err(Error::CounterIncomplete));
@@ -148,7 +226,11 @@ fn a_cancelled_count_is_an_error_and_its_counter_stays_broken() {
 
 #[test]
 fn different_counters_do_not_merge() {
-    let mut counter = Counter::new(&[3], &[vec![0]], MEMORY_LIMIT).unwrap();
-    let other = Counter::new(&[3], &[vec![]], MEMORY_LIMIT).unwrap();
-    assert_eq!(counter.merge(&other, &Cancel::default()), Err(Error::CounterMismatch));
+    let plain = marginals(&[3], &[vec![0], vec![]]);
+    let coarse = Query::new(vec![Axis::in_buckets(0, [0, 0, 1].into(), Some(3))], &[3]).unwrap();
+    let mut counter = Counter::new(&[3], &plain[..1], MEMORY_LIMIT).unwrap();
+    for query in [plain[1].clone(), coarse] {
+        let other = Counter::new(&[3], &[query], MEMORY_LIMIT).unwrap();
+        assert_eq!(counter.merge(&other, &Cancel::default()), Err(Error::CounterMismatch));
+    }
 }

@@ -1,13 +1,14 @@
 //! Residual descent: move records, one attribute of one record at a time, until their marginals fit the targets.
 //!
 //! The loss is the sum over marginals m of `w_m |R_m|^2`, `R_m` = counts of the records - target. Moving a record from
-//! value u0 of an attribute to u changes it by `2 (s[u] - s[u0] + w)`, where `s[u]` is the weighted sum of the residuals of the cells
-//! the record would be in, and w the weight of the marginals whose cell changes. A sweep visits each attribute
-//! and takes the best u for each record where that lowers the loss (`threshold` 1; below 1 also small losses are taken).
-//! Noise in the targets tells records to move too: `noise` asks of a move that its gain stands out from it.
-//! It is exact weighted least squares over tables of n records: consistent and non-negative always, whatever the targets.
+//! value u0 of an attribute to u changes it by `2 (s[u] - s[u0] + w)`, where `s[u]` is the weighted sum of the
+//! residuals of the cells the record would be in, and w the weight of the marginals whose cell changes. A sweep visits
+//! each attribute and takes the best u for each record where that lowers the loss (`threshold` 1; below 1 also small
+//! losses are taken). Noise in the targets makes records move too: with `noise`, a move must gain more than noise
+//! explains.
+//! It is exact weighted least squares over tables of n records: always consistent and non-negative, for any targets.
 //!
-//! [`problem`] holds targets and residuals, [`schedule`] says what is visited when, [`visit`] does the work. Cost of a sweep:
+//! [`problem`] holds targets and residuals, [`schedule`] orders the visits, [`visit`] moves records. Cost of a sweep:
 //! O(records * sum of clique sizes), about 3 ns each for pairs; memory of 4 bytes a cell. Oracle: `naive`.
 //! Chicle's own: no paper describes it.
 
@@ -21,19 +22,19 @@ mod visit;
 
 use rayon::prelude::*;
 
-pub use problem::{Axis, Target};
 use problem::{Marginal, View};
 use visit::Task;
 
 use crate::error::Result;
 use crate::parallel::Cancel;
+use crate::query::Target;
 use crate::random::Random;
 use crate::table::{Codes, Table};
 
-/// An attribute that made less than this share of the mean number of moves at its last visit sits sweeps out.
+/// An attribute whose last visit made less than this share of the mean number of moves skips some sweeps.
 const FEW_MOVES: f64 = 0.05;
 
-/// For so many sweeps in a row at most.
+/// The most sweeps in a row that it skips.
 const MAX_REST: u32 = 2;
 
 /// How well the records fit.
@@ -45,7 +46,7 @@ pub struct Fit {
     pub loss: f64,
 }
 
-/// Records on their way to the targets.
+/// Records that descend towards the targets.
 #[derive(Debug, Clone)]
 pub struct Descent {
     columns: Vec<Codes>,
@@ -58,7 +59,7 @@ pub struct Descent {
     last: Vec<Visits>,
 }
 
-/// What became of an attribute lately.
+/// The recent moves of an attribute.
 #[derive(Debug, Clone, Copy, Default)]
 struct Visits {
     moves: usize,
@@ -69,11 +70,11 @@ impl Descent {
     /// Start from given records.
     ///
     /// # Errors
-    /// What [`Table::new`] finds wrong with the columns; [`crate::Error::TableTooLarge`] where the targets take more than
-    /// `memory_limit` bytes.
+    /// The errors of [`Table::new`]; [`crate::Error::AttributeTwice`]; [`crate::Error::TableTooLarge`]
+    /// where the targets take more than `memory_limit` bytes.
     ///
     /// # Panics
-    /// If a target's axes or values do not fit the domain, or there are 2^31 records or more.
+    /// If there are 2^31 records or more.
     pub fn new(
         columns: Vec<Codes>,
         cardinalities: &[u32],
@@ -84,21 +85,8 @@ impl Descent {
         let table = Table::new(columns.iter().map(Codes::column).collect(), cardinalities.to_vec())?;
         let records = table.records();
         assert!(i32::try_from(records).is_ok(), "counts are 32-bit");
+        targets.iter().try_for_each(|target| target.query.check_distinct())?;
         problem::check_memory(cardinalities, &targets, memory_limit)?;
-        for target in &targets {
-            for axis in &target.axes {
-                let cardinality = cardinalities[axis.attribute];
-                match &axis.map {
-                    None => assert_eq!(axis.size, cardinality, "an axis without a map has all values"),
-                    Some(map) => {
-                        assert_eq!(map.len(), cardinality as usize, "a bucket for each code");
-                        assert!(map.iter().all(|&bucket| bucket < axis.size), "buckets are on the axis");
-                    }
-                }
-            }
-            let cells: usize = target.axes.iter().map(|axis| axis.size as usize).product();
-            assert_eq!(target.values.len(), cells, "a value for each cell");
-        }
         let marginals = problem::marginals(targets, &columns, records);
         let views = problem::views(cardinalities, &marginals);
         let groups = schedule::groups(&views, marginals.len());
@@ -106,14 +94,14 @@ impl Descent {
         Ok(Self { columns, records, marginals, views, groups, seed, sweeps: 0, last })
     }
 
-    /// Visit every attribute once, but for those that hardly move any more; the number of moves.
+    /// Visit every attribute once, except those that hardly move any more; returns the number of moves.
     ///
-    /// A record moves where half of what the loss would fall by, were there no cost to the move itself, exceeds
+    /// Without the cost of the move itself, the loss would fall by some amount. A record moves if half of it exceeds
     /// `threshold` times that cost, plus `noise` times `sqrt(2 W)` for marginals of total weight W. With weights
     /// `(s / sigma_m)^2` and `noise = c s`, that is c standard deviations of what noise of `sigma_m` adds to it.
     ///
     /// # Errors
-    /// [`crate::Error::Interrupted`]: the records are then as good as they had become.
+    /// [`crate::Error::Interrupted`]: the records keep the moves made so far.
     pub fn sweep(&mut self, threshold: f64, noise: f64, cancel: &Cancel) -> Result<usize> {
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
         Random::new([self.seed, self.sweeps]).shuffle(&mut order);
@@ -123,7 +111,7 @@ impl Descent {
             cancel.check()?;
             let members: Vec<usize> = self.groups[group].iter().copied().filter(|&a| !resting[a]).collect();
             let mut tasks: Vec<Task> = members.iter().map(|&a| self.take(a)).collect();
-            // Whether blocks are shared out between threads changes nothing but the time.
+            // Whether blocks are distributed over threads changes only the time.
             let alone = members.len() < 4 * rayon::current_num_threads();
             tasks.par_iter_mut().zip(&members).with_max_len(1).for_each(|(task, &a)| {
                 let stream = [self.seed, self.sweeps, a as u64];
@@ -158,14 +146,14 @@ impl Descent {
         &self.columns
     }
 
-    /// Hand the records over, without a copy; none are left to move.
+    /// Move the records out, without a copy; the state is then empty.
     pub fn finish(&mut self) -> Vec<Codes> {
         let columns = std::mem::take(&mut self.columns);
         (self.records, self.groups) = (0, Vec::new());
         columns
     }
 
-    /// Which attributes sit this sweep out.
+    /// Which attributes skip this sweep.
     fn resting(&mut self) -> Vec<bool> {
         let visited = self.groups.iter().map(Vec::len).sum::<usize>();
         let moves: usize = self.last.iter().map(|visits| visits.moves).sum();

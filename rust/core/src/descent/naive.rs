@@ -1,8 +1,9 @@
-//! The oracle: descent as its definition says, one record at a time in floating point, in the kernel's order.
+//! The oracle: descent by its definition, one record at a time in floating point, in the kernel's order.
 
-use super::problem::{Target, View};
+use super::problem::View;
 use super::schedule::strided;
 use super::visit::{BLOCK, Ties, window};
+use crate::query::Target;
 use crate::random::Random;
 
 /// Records as rows of codes.
@@ -10,9 +11,9 @@ pub type Rows = Vec<Vec<u32>>;
 
 /// Cell of a target that a record is in, with attribute `a` set to `value`.
 fn cell(target: &Target, row: &[u32], a: usize, value: u32) -> usize {
-    target.axes.iter().fold(0, |cell, axis| {
+    target.query.axes().iter().fold(0, |cell, axis| {
         let code = if axis.attribute == a { value } else { row[axis.attribute] };
-        cell * axis.size as usize + axis.bucket(code)
+        cell * axis.size as usize + axis.place(code) as usize
     })
 }
 
@@ -31,10 +32,10 @@ pub fn residuals(rows: &Rows, targets: &[Target]) -> Vec<Vec<f64>> {
 /// Visit the attributes in `order`, at threshold 1.
 pub fn sweep(rows: &mut Rows, targets: &[Target], views: &[View], order: &[usize], name: [u64; 2], noise: f64) {
     for &a in order {
-        let of_a = |target: &&Target| target.axes.iter().any(|axis| axis.attribute == a);
+        let of_a = |target: &&Target| target.query.attributes().any(|attribute| attribute == a);
         let targets: Vec<Target> = targets.iter().filter(of_a).cloned().collect();
         let bar = 1.0 + noise * (2.0 / targets.iter().map(|target| target.weight).sum::<f64>()).sqrt();
-        // What the move of a record to `value` gains, less what it costs, and the sum at its own value.
+        // The gain of moving a record to `value`, less its cost; and the sum at the record's own value.
         let judge = |residuals: &[Vec<f64>], row: &[u32], value: u32| {
             let (mut gain, mut cost, mut own) = (0.0, 0.0, 0.0);
             for (target, residual) in targets.iter().zip(residuals) {
@@ -51,7 +52,7 @@ pub fn sweep(rows: &mut Rows, targets: &[Target], views: &[View], order: &[usize
         let key = random.bits();
         let blocks = rows.len().div_ceil(BLOCK);
         let length = window(blocks) * BLOCK;
-        let may_skip = targets.iter().all(|target| target.axes.len() <= 2);
+        let may_skip = targets.iter().all(|target| target.query.axes().len() <= 2);
         let mut residuals = residuals(rows, &targets);
         for number in strided(rows.len().div_ceil(length), &mut random) {
             let mut proposals = Vec::new();

@@ -1,21 +1,20 @@
-//! What descent minimises: targets with weights, and the residuals of the current records.
+//! The problem of descent: targets with weights, and the residuals of the current records.
 //!
 //! A residual is count - target in fixed point, 32 bits with up to 8 of them after the point: a move adds and subtracts
 //! exactly one record, so residuals never drift. Targets are rounded to 1/256 of a record, or to less where counts
-//! are in the tens of millions. A [`View`] is what one attribute needs to know of its marginals, worked out once.
-
-use std::sync::Arc;
+//! are in the tens of millions. A [`View`] holds what a visit to one attribute needs of its marginals, computed once.
 
 use rayon::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layout;
+use crate::query::{self, Axis, Query, Target};
 use crate::table::{Codes, Column};
 
-/// Values summed by one vector of 16-bit lanes, at most.
+/// The most values that one vector of 16-bit lanes sums.
 pub const LANES: usize = 16;
 
-/// And at least, of an attribute with few values: its rows then take less of the cache.
+/// The fewest, for an attribute with few values: its rows then take less of the cache.
 const FEWEST_LANES: usize = 4;
 
 /// Rows longer than this are summed in pieces of [`LONG_WIDTH`] values.
@@ -24,68 +23,38 @@ const SHORT_ROW: usize = 128;
 /// See [`SHORT_ROW`].
 const LONG_WIDTH: usize = 64;
 
-/// An attribute seen through a coarsening of this many codes or fewer has a table of what each change costs.
+/// An attribute in buckets with at most this many codes has a table of the cost of each change.
 const MAX_PENALTY: usize = 256;
 
-/// Units of one record at best; a power of two, so that whole numbers are exact.
+/// The most units of one record; a power of two, so that whole numbers are exact.
 const FINEST_ONE: i32 = 256;
 
 /// Residuals stay within this many units.
 const MOST: f64 = 2.0e9;
 
-/// One attribute of a marginal, at its own resolution or through a map from code to bucket.
-#[derive(Debug, Clone)]
-pub struct Axis {
-    /// Position of the attribute in the domain.
-    pub attribute: usize,
-    /// Bucket of each code, or `None` where each code is its own.
-    pub map: Option<Arc<[u32]>>,
-    /// Number of buckets, or the cardinality.
-    pub size: u32,
-}
-
-#[cfg(test)]
-impl Axis {
-    pub(crate) fn bucket(&self, code: u32) -> usize {
-        self.map.as_ref().map_or(code, |map| map[code as usize]) as usize
-    }
-}
-
-/// A marginal to fit: its axes, the value wanted in each cell (row-major), and its weight in the loss.
-#[derive(Debug, Clone)]
-pub struct Target {
-    /// The axes of the table.
-    pub axes: Vec<Axis>,
-    /// What the counts should be; may be negative or fractional.
-    pub values: Vec<f64>,
-    /// Weight of its squared residuals, positive.
-    pub weight: f64,
-}
-
 /// A target and the residuals of the current records.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marginal {
-    pub axes: Vec<Axis>,
+    pub query: Query,
     pub strides: Vec<usize>,
     pub weight: f64,
     /// Count - target of each cell, in units of 1 / `one`.
     pub residual: Vec<i32>,
     pub one: i32,
-    /// Whether records could have the target: no value is negative, and they add up to the number of records.
+    /// Whether records could match the target: no value is negative, and they add up to the number of records.
     pub proper: bool,
 }
 
 impl Marginal {
     fn new(target: Target, one: i32, columns: &[Codes], records: usize) -> Self {
-        let shape: Vec<u32> = target.axes.iter().map(|axis| axis.size).collect();
         #[expect(clippy::cast_precision_loss, reason = "numbers of records are exact")]
         let excess = (target.values.iter().sum::<f64>() - records as f64).abs();
         #[expect(clippy::cast_precision_loss, reason = "numbers of records are exact")]
         let proper = target.values.iter().all(|&value| value >= 0.0) && excess <= 0.01 * records as f64;
         let mut marginal = Self {
             proper,
-            strides: layout::strides(&shape),
-            axes: target.axes,
+            strides: layout::strides(target.query.shape()),
+            query: target.query,
             weight: target.weight,
             residual: target.values.iter().map(|&value| -fixed(value, one)).collect(),
             one,
@@ -98,11 +67,12 @@ impl Marginal {
     fn count(&mut self, columns: &[Codes], records: usize) {
         const CHUNK: usize = 2048;
         let mut cells = [0u32; CHUNK];
-        let lookups: Vec<_> = self.axes.iter().zip(&self.strides).map(|(axis, &s)| Offsets::new(axis, s)).collect();
+        let axes = self.query.axes();
+        let lookups: Vec<_> = axes.iter().zip(&self.strides).map(|(axis, &s)| Offsets::new(axis, s)).collect();
         for start in (0..records).step_by(CHUNK) {
             let cells = &mut cells[..CHUNK.min(records - start)];
             cells.fill(0);
-            for (axis, offsets) in self.axes.iter().zip(&lookups) {
+            for (axis, offsets) in axes.iter().zip(&lookups) {
                 offsets.add(columns[axis.attribute].column(), start, cells);
             }
             for &cell in &*cells {
@@ -122,7 +92,7 @@ impl Marginal {
     }
 }
 
-/// Units of one record: as fine as residuals allow that reach from minus the largest target to all records.
+/// Units of one record: as fine as the range of residuals allows, from minus the largest target to all records.
 pub(super) fn one(targets: &[Target], records: usize) -> i32 {
     let values = targets.iter().flat_map(|target| &target.values);
     #[expect(clippy::cast_precision_loss, reason = "a bound")]
@@ -139,7 +109,7 @@ pub(super) fn fixed(value: f64, one: i32) -> i32 {
     (value * f64::from(one)).clamp(-MOST, MOST).round_ties_even() as i32
 }
 
-/// How far each code of an attribute moves through a table: a factor, or a lookup where there is a map.
+/// How far each code of an attribute moves through a table: a factor, or a look-up where there are buckets.
 #[derive(Debug, Clone)]
 pub(super) enum Offsets {
     Factor(u32),
@@ -150,9 +120,9 @@ impl Offsets {
     /// Offsets along an axis whose buckets lie `stride` apart.
     pub fn new(axis: &Axis, stride: usize) -> Self {
         let stride = u32::try_from(stride).expect("tables have fewer than 2^32 cells");
-        match &axis.map {
+        match &axis.buckets {
             None => Self::Factor(stride),
-            Some(map) => Self::Lookup(map.iter().map(|&bucket| bucket * stride).collect()),
+            Some(buckets) => Self::Lookup(buckets.iter().map(|&bucket| bucket * stride).collect()),
         }
     }
 
@@ -186,7 +156,7 @@ impl Offsets {
     }
 }
 
-/// A marginal as one of its attributes sees it: a row of that attribute's values for each joint value of the others.
+/// A marginal arranged for one of its attributes: a row of that attribute's values for each joint value of the others.
 #[derive(Debug, Clone)]
 pub(super) struct Incidence {
     pub marginal: usize,
@@ -199,7 +169,7 @@ pub(super) struct Incidence {
     pub others: Vec<(usize, Offsets)>,
 }
 
-/// What a visit to one attribute needs to know.
+/// The data of a visit to one attribute.
 #[derive(Debug, Clone)]
 pub(super) struct View {
     pub cardinality: usize,
@@ -207,12 +177,12 @@ pub(super) struct View {
     /// Values summed at a time, and how many such pieces a row has.
     pub width: usize,
     pub pieces: usize,
-    /// Where the table of what each change costs starts, where coarsenings make it differ between values.
+    /// Where the table of the cost of each change starts, if buckets make it differ between values.
     pub penalty: Option<usize>,
-    pub coarsened: bool,
-    /// Whether records that sit in no over-full cell may be skipped: a cell that lacks records is then sure to have an
-    /// over-full one in its row. Not so for larger cliques, where descent would stall, nor where noise left negative
-    /// values: their cells stay over-full without any record, and all others lack some.
+    pub has_buckets: bool,
+    /// Whether records in no over-full cell may be skipped: a cell that lacks records then always has an over-full one
+    /// in its row. This fails for larger cliques, where descent would stall, and where noise left negative values:
+    /// their cells stay over-full without any record, and all others lack some.
     pub may_skip: bool,
     /// Length of the working copy.
     pub length: usize,
@@ -236,24 +206,25 @@ impl View {
             width,
             pieces,
             penalty: None,
-            coarsened: false,
+            has_buckets: false,
             may_skip: true,
             length: 0,
         };
         for (m, marginal) in marginals.iter().enumerate() {
-            let Some(axis) = marginal.axes.iter().position(|axis| axis.attribute == attribute) else { continue };
-            let mut others = Vec::with_capacity(marginal.axes.len() - 1);
+            let axes = marginal.query.axes();
+            let Some(own) = axes.iter().position(|axis| axis.attribute == attribute) else { continue };
+            let mut others = Vec::with_capacity(axes.len() - 1);
             let mut rows = 1;
-            for (i, other) in marginal.axes.iter().enumerate().rev().filter(|&(i, _)| i != axis) {
-                others.push((marginal.axes[i].attribute, Offsets::new(other, rows * row)));
+            for (_, other) in axes.iter().enumerate().rev().filter(|&(i, _)| i != own) {
+                others.push((other.attribute, Offsets::new(other, rows * row)));
                 rows *= other.size as usize;
             }
-            view.coarsened |= marginal.axes[axis].map.is_some();
-            view.may_skip &= marginal.axes.len() <= 2 && marginal.proper;
-            view.incidences.push(Incidence { marginal: m, axis, first: view.length, rows, others });
+            view.has_buckets |= axes[own].buckets.is_some();
+            view.may_skip &= axes.len() <= 2 && marginal.proper;
+            view.incidences.push(Incidence { marginal: m, axis: own, first: view.length, rows, others });
             view.length += rows * row;
         }
-        if view.coarsened && cardinality <= MAX_PENALTY {
+        if view.has_buckets && cardinality <= MAX_PENALTY {
             view.penalty = Some(view.length);
             view.length += cardinality * row;
         }
@@ -269,7 +240,7 @@ impl View {
 pub(super) fn first_cell(marginal: &Marginal, axis: usize, row: usize) -> usize {
     let mut rest = row;
     let mut cell = 0;
-    for (i, other) in marginal.axes.iter().enumerate().rev().filter(|&(i, _)| i != axis) {
+    for (i, other) in marginal.query.axes().iter().enumerate().rev().filter(|&(i, _)| i != axis) {
         cell += rest % other.size as usize * marginal.strides[i];
         rest /= other.size as usize;
     }
@@ -287,21 +258,16 @@ pub(super) fn views(cardinalities: &[u32], marginals: &[Marginal]) -> Vec<View> 
     cardinalities.iter().enumerate().map(|(attribute, &c)| View::new(attribute, c, marginals)).collect()
 }
 
-/// Refuse targets whose tables, with the working copies of two attributes, take more than `limit` bytes.
+/// Reject targets whose tables, with the working copies of two attributes, take more than `limit` bytes.
 pub(super) fn check_memory(cardinalities: &[u32], targets: &[Target], limit: u64) -> Result<()> {
-    let mut bytes = 0u128;
-    for (clique, target) in targets.iter().enumerate() {
-        let cells = layout::cells(target.axes.iter().map(|axis| axis.size)).map_or(u128::MAX, |cells| cells as u128);
-        // Of all the rows a working copy may have for this target, those of its smallest axis are the longest in sum.
-        let padded = target.axes.iter().map(|axis| {
+    // A target's working copy is largest for its smallest axis.
+    let padded = |query: &Query| {
+        let copies = query.axes().iter().map(|axis| {
             let cardinality = u128::from(cardinalities[axis.attribute]);
-            (cells / u128::from(axis.size)).saturating_mul(cardinality.next_multiple_of(LANES as u128))
+            (query.cells() / u128::from(axis.size)).saturating_mul(cardinality.next_multiple_of(LANES as u128))
         });
-        let padded = padded.max().unwrap_or(0);
-        bytes = bytes.saturating_add(cells.saturating_mul(4)).saturating_add(padded.saturating_mul(6));
-        if bytes > u128::from(limit) || padded >= 1 << 31 {
-            return Err(Error::TableTooLarge { clique, cells, bytes, limit });
-        }
-    }
-    Ok(())
+        copies.max().unwrap_or(0)
+    };
+    let bytes = |query: &Query| query.cells().saturating_mul(4).saturating_add(padded(query).saturating_mul(6));
+    query::check_memory(targets.iter().map(|target| &target.query), limit, bytes, |query| padded(query) < 1 << 31)
 }

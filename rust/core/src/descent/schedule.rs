@@ -1,8 +1,8 @@
-//! Which attributes are visited together, and in which order their records are.
+//! Which attributes are visited at once, and in which order their records are visited.
 //!
-//! Two attributes that share no marginal can be visited at once: neither changes a residual that the other reads. So the
-//! graph of attributes that do share one is coloured, greedily from the largest degree down, and each colour is a group.
-//! Nothing here depends on the number of threads.
+//! Two attributes that share no marginal can be visited at once: neither changes a residual that the other reads. So
+//! the graph of attributes that share a marginal is coloured greedily, from the largest degree down; each colour is a
+//! group. Nothing here depends on the number of threads.
 
 use super::problem::View;
 use crate::random::Random;

@@ -1,9 +1,8 @@
-//! The kernel against the oracle, and what must hold whatever the targets.
+//! The kernel against the oracle, and what must hold for any targets.
 
 #![expect(clippy::cast_possible_truncation, reason = "codes are below their cardinality")]
 
 use std::num::NonZero;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -11,6 +10,7 @@ use super::problem::{fixed, one};
 use super::*;
 use crate::Error;
 use crate::parallel;
+use crate::query::{Axis, Query};
 
 const LIMIT: u64 = 1 << 30;
 
@@ -48,12 +48,12 @@ impl Problem {
                 let cardinality = cardinalities[attribute];
                 let size = cardinality.div_ceil(2);
                 let coarsened = coarse >> ((i + 5 * j) % 64) & 1 == 1;
-                let map = coarsened.then(|| (0..cardinality).map(|_| random.below(size as usize) as u32).collect());
-                Axis { attribute, map, size: if coarsened { size } else { cardinality } }
+                let buckets = coarsened.then(|| (0..cardinality).map(|_| random.below(size as usize) as u32).collect());
+                Axis { attribute, buckets, size: if coarsened { size } else { cardinality } }
             });
-            let axes: Vec<Axis> = axes.collect();
-            let cells = axes.iter().map(|axis| axis.size as usize).product();
-            let empty = Target { axes, values: vec![0.0; cells], weight: 1.0 };
+            let query = Query::new(axes.collect(), cardinalities).unwrap();
+            let cells = usize::try_from(query.cells()).unwrap();
+            let empty = Target::new(query, vec![0.0; cells], 1.0).unwrap();
             let [counts] = &naive::residuals(&rows(&truth), std::slice::from_ref(&empty))[..] else { unreachable!() };
             let mut wanted = |&count: &f64| count + if noise { 10.0 * (random.unit() - 0.5) } else { 0.0 };
             let values = counts.iter().map(&mut wanted).collect();
@@ -129,7 +129,7 @@ proptest! {
         noise in prop_oneof![Just(0.0), 0.0..8.0],
     ) {
         // What a coarsened move costs is rounded, so there only whole numbers are proposed alike.
-        let coarse = problem.targets.iter().any(|target| target.axes.iter().any(|axis| axis.map.is_some()));
+        let coarse = problem.targets.iter().any(|target| !target.query.is_plain());
         let noise = if coarse { 0.0 } else { noise };
         let mut descent = problem.descent(seed);
         let mut expected = rows(&problem.columns);
@@ -194,7 +194,7 @@ fn the_targets_are_reached() {
     }
 }
 
-/// Records that fit but for noise stay where they are, once moves must stand out from it.
+/// Records that fit up to noise do not move, if moves must stand out from noise.
 #[test]
 fn noise_moves_few_records() {
     let cliques: Vec<Vec<usize>> = (0..6).flat_map(|a| (0..a).map(move |b| vec![a, b])).collect();
@@ -239,13 +239,23 @@ fn an_interrupted_sweep_leaves_exact_residuals() {
 
 #[test]
 fn targets_above_the_memory_limit_are_refused() {
-    let map: Arc<[u32]> = (0..100_000).map(|_| 0).collect();
-    let axes = |map: Option<Arc<[u32]>>, size| vec![Axis { attribute: 0, map, size }];
-    let target = |axes: Vec<Axis>, cells| Target { axes, values: vec![0.0; cells], weight: 1.0 };
+    let target = |axis: Axis| {
+        let values = vec![0.0; axis.size as usize];
+        Target::new(Query::new(vec![axis], &[100_000]).unwrap(), values, 1.0).unwrap()
+    };
     let columns = vec![Codes::U32(vec![0; 3])];
     let refused = |target| Descent::new(columns.clone(), &[100_000], vec![target], 0, 1 << 19).map(|_| ());
-    let error = refused(target(axes(None, 100_000), 100_000));
-    assert!(matches!(error, Err(Error::TableTooLarge { clique: 0, cells: 100_000, .. })), "{error:?}");
-    let error = refused(target(axes(Some(map), 1), 1));
+    let error = refused(target(Axis::plain(0, 100_000)));
+    assert!(matches!(error, Err(Error::TableTooLarge { query: 0, cells: 100_000, .. })), "{error:?}");
+    let error = refused(target(Axis::in_buckets(0, vec![0; 100_000].into(), None)));
     assert!(matches!(error, Err(Error::TableTooLarge { .. })), "its working copy has a lane for each code: {error:?}");
+}
+
+#[test]
+fn an_attribute_on_two_axes_is_refused() {
+    let coarse = Axis::in_buckets(0, [0, 0, 1].into(), None);
+    let query = Query::new(vec![Axis::plain(0, 3), coarse], &[3]).unwrap();
+    let target = Target::new(query, vec![0.0; 6], 1.0).unwrap();
+    let refused = Descent::new(vec![Codes::U8(vec![0; 3])], &[3], vec![target], 0, LIMIT).map(|_| ());
+    assert_eq!(refused, Err(Error::AttributeTwice { attribute: 0 }));
 }

@@ -1,17 +1,17 @@
-//! One visit to one attribute: every record may move to another value of it.
+//! One visit to one attribute: every record may change its value.
 //!
-//! The residuals of the attribute's marginals are copied into rows, one row of the attribute's values for each joint value
-//! of the others: as they are, and times their weights in 16-bit lanes, small enough for the second-level cache. Records come in
-//! blocks of 128, and a window of blocks at a time, the windows in random order, is treated in two steps:
+//! The residuals of the attribute's marginals are copied into rows, one row of the attribute's values for each joint
+//! value of the others. There are two copies: one exact, and one times weights in 16-bit lanes, which fits the
+//! second-level cache. Records come in blocks of 128; windows of blocks, in random order, are treated in two steps:
 //!
-//! - **Propose**, in parallel over blocks: find the rows of each record; sum its current value over them and skip it where
-//!   that is not positive (it then sits in no over-full cell; only where that is safe, see [`View::may_skip`]); else sum
-//!   all values at once by saturating vector additions and take the smallest. Nothing is changed.
-//! - **Apply**, in order: compute the gain of each proposal from the exact residuals, and move the record and its residuals if
-//!   it is one. Proposals that an earlier one of the window made useless are dropped.
+//! - **Propose**, in parallel over blocks: find the rows of each record; sum its current value over them and skip it
+//!   where that is not positive (it is then in no over-full cell; only if that is safe, see [`View::may_skip`]);
+//!   otherwise sum all values at once by saturating vector additions and take the smallest. Nothing is changed.
+//! - **Apply**, in order: compute the gain of each proposal from the exact residuals, and move the record if it is
+//!   positive. Proposals that an earlier move of the window made useless are dropped.
 //!
-//! So a 16-bit rounding or saturation can hide a move, never make a wrong one; and the loss falls with every move, for
-//! any number of threads alike.
+//! So 16-bit rounding or saturation can hide a move but never make a wrong one. Every move lowers the loss, and the
+//! result is the same for any number of threads.
 //! Cost: O(marginals) a record for the skipped, O(marginals * values / 16) for the others; O(marginals) a move.
 
 use std::sync::Arc;
@@ -33,10 +33,10 @@ pub(super) const BLOCK: usize = 128;
 /// Records whose sums are kept in registers, side by side, where one register holds all values.
 const ABREAST: usize = 8;
 
-/// A weighted residual is kept within this, so that sums of a few do not saturate.
+/// A weighted residual is limited to this, so that sums of a few do not saturate.
 const LIMIT: f32 = 8192.0;
 
-/// At best a residual of one, at mean weight, takes this many 16-bit units.
+/// The most 16-bit units of a residual of one, at mean weight.
 const FINEST: f32 = 16.0;
 
 /// What a visit changes.
@@ -54,7 +54,7 @@ impl Task {
     }
 }
 
-/// How many blocks, one after another, see the same residuals: few where there are few records, so that they stay fresh.
+/// How many successive blocks use the same residuals: few if there are few records, so that residuals stay fresh.
 pub(super) fn window(blocks: usize) -> usize {
     (blocks / 32).clamp(1, 8)
 }
@@ -95,7 +95,7 @@ pub(super) fn visit(
             for (&(record, to), rows) in found.moves.iter().zip(found.rows.chunks_exact(degree)) {
                 let record = record as usize;
                 let from = task.codes.column().code(record);
-                let moved = if view.coarsened {
+                let moved = if view.has_buckets {
                     working.shift_if_better::<true>(rows, from, to, threshold)
                 } else {
                     working.shift_if_better::<false>(rows, from, to, threshold)
@@ -112,13 +112,13 @@ pub(super) fn visit(
 
 /// The copies of the residuals, a row of the attribute's values for each joint value of the others.
 struct Working {
-    /// In fixed point, as the marginals have them; of the codes in one bucket, the first has it.
+    /// Exact, in fixed point; for the codes of one bucket, the first code holds the residual.
     exact: Vec<i32>,
     /// Times weights, rounded.
     lanes: Vec<i16>,
-    /// What to do with them, incidence by incidence.
+    /// The parameters of each incidence.
     terms: Vec<Term>,
-    /// What a sum must exceed the smallest by to be worth a proposal, in 16-bit units.
+    /// By how much a sum must exceed the smallest to be proposed, in 16-bit units.
     gap: i32,
 }
 
@@ -132,7 +132,7 @@ struct Term {
     buckets: Option<Buckets>,
 }
 
-/// A coarsening of the attribute's codes.
+/// The buckets of an attribute's codes.
 struct Buckets {
     /// The bucket of each code.
     of: Arc<[u32]>,
@@ -159,17 +159,17 @@ impl Buckets {
 
 impl Term {
     fn new(incidence: &Incidence, marginal: &Marginal, unit: f32) -> Self {
-        let axis = &marginal.axes[incidence.axis];
-        let buckets = axis.map.as_ref().map(|map| Buckets::new(map, axis.size));
+        let axis = &marginal.query.axes()[incidence.axis];
+        let buckets = axis.buckets.as_ref().map(|of| Buckets::new(of, axis.size));
         Self { weight: marginal.weight, one: marginal.one, unit, buckets }
     }
 
-    /// Where in a row the exact residuals of two codes are, if they differ. Buckets are looked at only if `COARSE`.
+    /// Where in a row the exact residuals of two codes are, if they differ. Buckets are looked at only if `BUCKETS`.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "moves spend their time here")]
-    fn places<const COARSE: bool>(&self, from: u32, to: u32) -> Option<[u32; 2]> {
+    fn places<const BUCKETS: bool>(&self, from: u32, to: u32) -> Option<[u32; 2]> {
         match &self.buckets {
-            _ if !COARSE => Some([from, to]),
+            _ if !BUCKETS => Some([from, to]),
             None => Some([from, to]),
             Some(buckets) if buckets.of[from as usize] == buckets.of[to as usize] => None,
             Some(buckets) => Some([buckets.like(from)[0], buckets.like(to)[0]]),
@@ -192,9 +192,9 @@ impl Working {
             for (r, (exact, lanes)) in rows.enumerate() {
                 let cells = &marginal.residual[first_cell(marginal, incidence.axis, r)..];
                 let exact = &mut exact[..view.cardinality];
-                match &marginal.axes[incidence.axis].map {
+                match &marginal.query.axes()[incidence.axis].buckets {
                     None => exact.iter_mut().zip(cells.iter().step_by(stride)).for_each(|(to, &from)| *to = from),
-                    Some(map) => exact.iter_mut().zip(&**map).for_each(|(to, &b)| *to = cells[b as usize * stride]),
+                    Some(of) => exact.iter_mut().zip(&**of).for_each(|(to, &b)| *to = cells[b as usize * stride]),
                 }
                 lanes.iter_mut().zip(exact).for_each(|(lane, residual)| *lane = quantise(*residual, unit));
             }
@@ -211,11 +211,11 @@ impl Working {
                 }
             }
         }
-        let gap = if view.coarsened { 0 } else { in_units(terms.iter().map(whole).sum()).into() };
+        let gap = if view.has_buckets { 0 } else { in_units(terms.iter().map(whole).sum()).into() };
         Self { exact, lanes, terms, gap }
     }
 
-    /// Give the marginals their residuals back.
+    /// Write the residuals back to the marginals.
     fn write_back(&self, view: &View, marginals: &mut [Marginal]) {
         let row = view.row();
         for ((incidence, marginal), term) in view.incidences.iter().zip(marginals).zip(&self.terms) {
@@ -237,12 +237,12 @@ impl Working {
         }
     }
 
-    /// Move a record with these rows from one code to another, if the loss truly falls; whether it did.
+    /// Move a record with these rows from one code to another if the exact loss falls; returns whether it moved.
     #[inline]
-    fn shift_if_better<const COARSE: bool>(&mut self, rows: &[u32], from: u32, to: u32, threshold: f64) -> bool {
+    fn shift_if_better<const BUCKETS: bool>(&mut self, rows: &[u32], from: u32, to: u32, threshold: f64) -> bool {
         let (mut gain, mut cost) = (0.0, 0.0);
         for (term, &start) in self.terms.iter().zip(rows) {
-            if let Some(places) = term.places::<COARSE>(from, to) {
+            if let Some(places) = term.places::<BUCKETS>(from, to) {
                 let [old, new] = places.map(|place| f64::from(self.exact[(start + place) as usize]));
                 gain += term.weight * (old - new);
                 cost += term.weight * f64::from(term.one);
@@ -250,15 +250,15 @@ impl Working {
         }
         let better = gain > threshold * cost;
         if better {
-            self.shift::<COARSE>(rows, from, to);
+            self.shift::<BUCKETS>(rows, from, to);
         }
         better
     }
 
     #[inline]
-    fn shift<const COARSE: bool>(&mut self, rows: &[u32], from: u32, to: u32) {
+    fn shift<const BUCKETS: bool>(&mut self, rows: &[u32], from: u32, to: u32) {
         for (term, &start) in self.terms.iter().zip(rows) {
-            let Some(places) = term.places::<COARSE>(from, to) else { continue };
+            let Some(places) = term.places::<BUCKETS>(from, to) else { continue };
             for ((place, code), change) in places.into_iter().zip([from, to]).zip([-term.one, term.one]) {
                 let residual = &mut self.exact[(start + place) as usize];
                 *residual += change;
@@ -304,7 +304,7 @@ fn quantise(residual: i32, unit: f32) -> i16 {
     ((residual as f32 * unit).clamp(-LIMIT, LIMIT) + ROUND - ROUND) as i16
 }
 
-/// What proposing reads.
+/// The data that proposing reads.
 struct Job<'a> {
     view: &'a View,
     working: &'a Working,
@@ -394,7 +394,7 @@ impl Job<'_> {
         }
     }
 
-    /// Proposals where rows are longer: the current value is looked at first, which rules many records out.
+    /// Proposals where rows are longer: the current value is summed first, which excludes many records.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
     fn propose_long<L: Lanes, const VECTORS: usize>(&self, block: usize, found: &mut Proposals) {
@@ -486,7 +486,7 @@ fn propose_avx2(job: &Job<'_>, block: usize, found: &mut Proposals) {
     job.propose_with::<avx2::Four, avx2::Eight, avx2::Sixteen>(block, found);
 }
 
-/// Which of several equally good values is taken: a different order for every record, so that none is favoured.
+/// Breaks ties between equally good values: a different order for every record, so that no value is favoured.
 #[derive(Clone, Copy)]
 pub(super) struct Ties {
     rotation: usize,
@@ -503,7 +503,7 @@ impl Ties {
         Self { rotation, pieces, flip: bits as u16 & 127 }
     }
 
-    /// The piece that is looked at as the `i`th.
+    /// The piece at position `i` of the order.
     #[inline]
     fn piece(self, i: usize) -> usize {
         let piece = self.rotation + i;

@@ -1,16 +1,18 @@
-//! Count a marginal over the records and carry out a plan: the two passes over all records that a visit costs.
+//! Count a marginal over the records and carry out a plan: the two passes over all records in a visit.
 //!
-//! Records are rows with a **weight**: how many copies of the row there are; the weights add up to n, and a row of weight 0
-//! is free room. A duplication is then one addition, not a copy of a hundred columns, each in another place in memory.
-//! Rows are copied only where one of several copies is rewritten, and all at once column by column. To make that rare, of
-//! the freed records of a cell those without a copy are rewritten and the others make room, as far as the plan has both.
+//! Records are rows with a **weight**: how many copies of the row there are. The weights add up to n, and a row of
+//! weight 0 is free. A duplication is then one addition, not a copy of a hundred columns in different places in memory.
+//! A row is copied only where one of several copies is rewritten; all such rows are copied at once, column by column.
+//! To make that rare, freed records without further copies are rewritten, and the others are removed, as far as the
+//! plan has both.
 //!
-//! Which records of a cell are freed, or copied, is drawn by systematic sampling over the cell's records in row order: with
-//! `q` of `N` wanted, records number `floor((k * N + t) / q)` for a random `t < N`: each with the same chance `q / N`.
-//! It takes one counter a cell, "records to skip until the next one", so the pass costs little more than counting. Even
-//! and odd rows are sampled apart, each with its share of `q`: a hot cell's counter would else wait for itself.
+//! Which records of a cell are freed, or copied, is drawn by systematic sampling over the cell's records in row order:
+//! with `q` of `N` wanted, records number `floor((k * N + t) / q)` for a random `t < N`: each with the same chance
+//! `q / N`. It takes one counter a cell, "records to skip until the next one", so the pass costs little more than
+//! counting. Even and odd rows are sampled separately, each with its share of `q`: otherwise a hot cell's counter would
+//! wait for itself.
 //! Cost: O(records * (1 + attributes / 16) + moves) for each of both passes; O(cells) memory.
-//! One thread: a visit is a millisecond or so, and cutting it would double the tables that are set up for it.
+//! One thread: a visit takes a millisecond or so, and splitting it would double the tables that it needs.
 
 use super::Marginal;
 use super::plan::Plan;
@@ -26,7 +28,7 @@ const CHUNK: usize = 2048;
 /// Copies of the counters: neighbouring records count into different ones.
 const LANES: usize = 4;
 
-/// Rows are sampled in as many classes, by row number.
+/// Rows are sampled in this many classes, by row number.
 const CLASSES: usize = 2;
 
 /// Counts of a marginal's cells, and among the rows of each class.
@@ -41,25 +43,25 @@ pub struct Counts {
 /// A lane starts this much further than its counters need, so that a cell's copies do not share a cache set.
 const LANE_LENGTH: usize = NARROW_CELLS + 272;
 
-/// The records: codes column by column, and how often each row is there.
+/// The records: codes column by column, and the number of copies of each row.
 #[derive(Debug, Clone)]
 pub struct Rows {
     /// Codes of each attribute.
     pub columns: Vec<Codes>,
     /// Copies of each row.
     pub weights: Vec<u8>,
-    /// Where the search for free room goes on.
+    /// Where the search for free rows continues.
     cursor: usize,
 }
 
-/// What visits reuse.
+/// Buffers that visits reuse.
 #[derive(Debug, Default)]
 pub struct Scratch {
     lanes: Vec<u32>,
     sites: Vec<[Site; CLASSES]>,
 }
 
-/// Where the systematic sample of one cell stands: the next record is `stride` or `stride + 1` further.
+/// The state of one cell's systematic sample: the next record is `stride` or `stride + 1` further.
 #[derive(Debug, Clone, Copy, Default)]
 struct Site {
     stride: u32,
@@ -69,13 +71,13 @@ struct Site {
     left: u32,
     /// Place in the list of fates; `COPY` where records are copied.
     fate: u32,
-    /// Of the records left to free, how many are rewritten.
+    /// How many of the records still to be freed are rewritten.
     rewrite: u32,
 }
 
 const COPY: u32 = u32::MAX;
 
-/// Records to skip where none is wanted: more than there are.
+/// Records to skip if none is wanted: more than exist.
 const NEVER: u32 = u32::MAX;
 
 impl Site {
@@ -102,19 +104,19 @@ impl Site {
     }
 }
 
-/// What a pass over the records leaves to be done.
+/// The work that a pass over the records leaves.
 #[derive(Debug, Default)]
 struct Moves {
     /// Row and cell: a record freed there is rewritten to the cell.
     rewrite: Vec<(u32, u32)>,
-    /// Rows that should have more copies than a weight can say.
+    /// Rows that should have more copies than a weight can hold.
     spill: Vec<u32>,
-    /// Rows whose last copy made room.
+    /// Rows whose last copy was removed.
     vacated: Vec<u32>,
 }
 
 impl Rows {
-    /// Rows that are there once each.
+    /// Rows of one copy each.
     #[must_use]
     pub fn new(columns: Vec<Codes>, records: usize) -> Self {
         Self { columns, weights: vec![1; records], cursor: 0 }
@@ -200,7 +202,7 @@ impl Rows {
     }
 
     fn rewrite(&mut self, marginal: &Marginal, plan: &Plan, mut moves: Moves) {
-        // Rows without a copy left are rewritten where they are, before anybody takes them for free room.
+        // Rows without a copy left are rewritten in place, before they are taken for free rows.
         let (mut in_place, mut split) = (Vec::with_capacity(moves.rewrite.len()), Vec::new());
         for &(row, cell) in &moves.rewrite {
             let weight = &mut self.weights[row as usize];
@@ -212,7 +214,7 @@ impl Rows {
             }
         }
         if plan.any_record {
-            // Any other freed record serves as well: one whose row is free now needs no copy.
+            // Any other freed record would do as well: one whose row is free now needs no copy.
             moves.vacated.retain(|&row| self.weights[row as usize] == 0);
             moves.vacated.truncate(split.len());
             let kept = split.split_off(moves.vacated.len());
@@ -236,7 +238,7 @@ impl Rows {
         }
     }
 
-    /// Copy rows into free room, each with weight 1; returns where.
+    /// Copy rows into free rows, each with weight 1; returns their positions.
     fn copy_rows(&mut self, sources: &[u32]) -> Vec<u32> {
         let rooms: Vec<u32> = sources.iter().map(|_| self.take_room()).collect();
         if sources.is_empty() {
@@ -252,7 +254,8 @@ impl Rows {
         rooms
     }
 
-    /// A row of weight 0, which now has weight 1. There is one, or all weights would be 1 and no row would need room.
+    /// A row of weight 0, set to weight 1. One exists: otherwise all weights would be 1 and no row would need a free
+    /// one.
     fn take_room(&mut self) -> u32 {
         let is_free = |weight: &u8| *weight == 0;
         let behind = self.weights[self.cursor..].iter().position(is_free).map(|i| self.cursor + i);
@@ -286,7 +289,7 @@ impl Scratch {
             }
             let start = if freed == 0 { COPY } else { fate };
             fate += rewrite;
-            // Both classes get their share of the quota and of the rewritten, right on average.
+            // Both classes get their shares of the quota and of the rewritten records, right on average.
             let share = split(quota, even, count, random);
             let rewritten = split(rewrite, share, quota, random);
             let [even_site, odd_site] = &mut self.sites[cell];
@@ -303,7 +306,7 @@ fn split(amount: u32, part: u32, whole: u32, random: &mut Random) -> u32 {
     u32::try_from(product / u64::from(whole)).expect("at most the amount")
 }
 
-/// Pass a row by, or act on it where the sample of its cell names one of its copies.
+/// Skip a row, or act on it if the sample of its cell selects one of its copies.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the body of the pass")]
 fn visit<const CLASS: usize>(
@@ -323,7 +326,7 @@ fn visit<const CLASS: usize>(
     }
 }
 
-/// A record of a sampled row: free or copy as many of its copies as the sample names.
+/// Act on a sampled row: free or duplicate as many of its copies as the sample selects.
 #[inline(never)]
 fn hit(row: usize, weight: &mut u8, skip: &mut u32, site: &mut Site, fates: &[u32], moves: &mut Moves) {
     let copies = u32::from(*weight);
@@ -339,7 +342,7 @@ fn hit(row: usize, weight: &mut u8, skip: &mut u32, site: &mut Site, fates: &[u3
             }
         } else {
             *weight -= 1;
-            // The last copy is rewritten if any is to be; another one only if all that are left must be.
+            // Rewrite the last copy if any is to be rewritten; another one only if all that are left must be.
             if site.rewrite == site.left || (site.rewrite > 0 && *weight == 0) {
                 moves.rewrite.push((row, fates[site.fate as usize]));
                 site.fate += 1;

@@ -1,15 +1,18 @@
 //! Move records between the cells of a table so that the fewest attributes change: an exact min-cost flow ([P] 5.1).
 //!
-//! Moving a record costs the number of attributes in which its old and new cell differ. Instead of one arc for each pair of
-//! cells, records pass through one layer an attribute: there a record keeps its code (cost 0) or goes over the hub of its
-//! line to any other code (cost 1). That has O(attributes * cells) arcs, and any path costs the attributes it changes.
+//! Moving a record costs the number of attributes in which its old and new cell differ. Instead of one arc for each
+//! pair of cells, records pass through one layer an attribute: there a record keeps its code (cost 0) or goes through
+//! the hub of its line to any other code (cost 1). That has O(attributes * cells) arcs, and a path costs the attributes
+//! it changes.
 //!
 //! Solved by the primal-dual method: shortest distances under potentials (Dijkstra), then a maximum flow over the arcs
 //! on shortest paths (Dinic), until the demand is met. Costs are small integers, so there are few rounds.
-//! Taking the cheapest moves first is *not* optimal: with freed records in (0,0) and (0,2) and demand in (0,1) and (1,0), the
-//! greedy move (0,0) -> (0,1) leaves (0,2) -> (1,0), at a cost of 3 where 2 is possible. For two attributes a maximum
-//! flow over cost-1 moves would do; for more, levels of cost compete with each other. Hence the real thing.
-//! Cost: O(rounds * attributes * cells * log cells), in practice. Oracle: all assignments of a few records, in the tests.
+//! Taking the cheapest moves first is *not* optimal: with freed records in (0,0) and (0,2) and demand in (0,1) and
+//! (1,0), the greedy move (0,0) -> (0,1) leaves (0,2) -> (1,0), at a cost of 3 where 2 is possible. For two attributes
+//! a maximum flow over cost-1 moves would do; for more, levels of cost compete with each other. Hence an exact min-cost
+//! flow.
+//! Cost: O(rounds * attributes * cells * log cells), in practice. Oracle: all assignments of a few records, in the
+//! tests.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -106,7 +109,7 @@ impl Network {
                 path.push(a);
                 node = self.arcs[a as usize].to as usize;
             } else if let Some(a) = path.pop() {
-                // A dead end: step back and never come here again.
+                // A dead end: step back and do not try this node again.
                 node = self.arcs[a as usize ^ 1].to as usize;
                 next[node] += 1;
             } else {

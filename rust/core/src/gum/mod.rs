@@ -1,15 +1,15 @@
 //! GUM, the gradual update method ([P] 5.2-5.3; [D18] appendix A), and MCF, the min-cost flow it is compared with.
 //!
-//! A pass visits every marginal once. A visit counts the marginal's cells over the synthetic records, [`plan`]s how many
-//! records of each cell are freed, copied and rewritten, and [`apply`]s that. MCF is the same visit with the whole way to
-//! the target taken at once, no copies, and freed records paired with cells by a min-cost [`flow`].
+//! A pass visits every marginal once. A visit counts the marginal's cells over the synthetic records, [`plan`]s how
+//! many records of each cell are freed, copied and rewritten, and [`apply`]s that. MCF is the same visit, but it goes
+//! the whole way to the target at once, without copies, and freed records paired with cells by a min-cost [`flow`].
 //!
-//! Randomness belongs to (seed, round, marginal) and visits follow one another, so the result is the same for any number
-//! of threads, which share only the final count of errors.
+//! Randomness belongs to (seed, round, marginal) and visits follow one another, so the result is the same for any
+//! number of threads, which share only the final count of errors.
 //! Cost of a visit: a counting, a sampling pass and the moves.
-//! Chosen for the published system; `descent` reaches lower errors. Oracles: [`plan`]'s formulas and [`naive`].
+//! Used for the published system; `descent` reaches lower errors. Oracles: [`plan`]'s formulas and [`naive`].
 
-pub mod apply;
+mod apply;
 pub mod flow;
 pub mod naive;
 pub mod plan;
@@ -21,6 +21,7 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::layout;
 use crate::parallel::Cancel;
+use crate::query::{Target, has_u32_cells};
 use crate::random::Random;
 use crate::table::{Codes, Table};
 use apply::{Rows, Scratch};
@@ -29,36 +30,31 @@ use plan::{Step, plan};
 /// Most records: counts and row numbers take 31 bits.
 pub const MAX_RECORDS: usize = (1 << 31) - 1;
 
-/// A clique with the counts its cells should have.
+/// A target, prepared for passes.
 #[derive(Debug, Clone)]
-pub struct Marginal {
+struct Marginal {
     /// Positions of the attributes that have more than one value.
     attributes: Vec<usize>,
     shape: Vec<u32>,
     strides: Vec<usize>,
     targets: Vec<f64>,
-    /// The axes, in the order in which they give way.
+    /// The axes, in the order in which they are rewritten.
     axes: Vec<usize>,
 }
 
 impl Marginal {
-    /// Targets of a clique, its cells in row-major order; they are finite, not negative, and add up to the records.
-    ///
-    /// # Panics
-    /// If there is not one target for each cell, or there are 2^32 cells.
-    #[must_use]
-    pub fn new(clique: &[usize], cardinalities: &[u32], targets: Vec<f64>) -> Self {
+    fn new(target: Target) -> Result<Self> {
+        let clique = target.query.clique()?;
         // Constant attributes do not change a cell's number.
-        let attributes: Vec<usize> = clique.iter().copied().filter(|&a| cardinalities[a] > 1).collect();
-        let shape: Vec<u32> = attributes.iter().map(|&a| cardinalities[a]).collect();
-        assert_eq!(layout::cells(shape.iter().copied()), Some(targets.len()), "one target for each cell");
-        assert!(u32::try_from(targets.len()).is_ok(), "cells are numbered by u32");
-        Self { strides: layout::strides(&shape), axes: (0..shape.len()).collect(), attributes, shape, targets }
+        let axes = clique.into_iter().zip(target.query.shape()).filter(|&(_, &size)| size > 1);
+        let (attributes, shape): (Vec<usize>, Vec<u32>) = axes.unzip();
+        assert!(has_u32_cells(&target.query), "cells are numbered by u32");
+        let (strides, axes) = (layout::strides(&shape), (0..shape.len()).collect());
+        Ok(Self { attributes, shape, strides, targets: target.values, axes })
     }
 
     /// Number of cells.
-    #[must_use]
-    pub fn cells(&self) -> usize {
+    fn cells(&self) -> usize {
         self.targets.len()
     }
 
@@ -75,7 +71,7 @@ impl Marginal {
     }
 }
 
-/// Synthetic records on their way to the targets.
+/// Synthetic records that are updated towards the targets.
 #[derive(Debug)]
 pub struct Gum {
     rows: Rows,
@@ -85,20 +81,24 @@ pub struct Gum {
 }
 
 impl Gum {
-    /// Start from the records of a table. `ranks` has a number for each attribute: where records are matched with cells
-    /// that differ from theirs in one attribute, it is rather one of low rank.
+    /// Start from the records of a table, towards targets that are not negative and add up to their number; weights do
+    /// not matter. `ranks` has a number for each attribute: where records are matched with cells that differ from
+    /// theirs in one attribute, attributes of low rank are rewritten first.
+    ///
+    /// # Errors
+    /// [`crate::Error::InBuckets`].
     ///
     /// # Panics
-    /// If there are more than [`MAX_RECORDS`], or not a rank for each attribute.
-    #[must_use]
-    pub fn new(start: &Table<'_>, mut marginals: Vec<Marginal>, ranks: &[usize], seed: u64) -> Self {
+    /// If there are more than [`MAX_RECORDS`], not a rank for each attribute, or 2^32 cells of a target.
+    pub fn new(start: &Table<'_>, targets: Vec<Target>, ranks: &[usize], seed: u64) -> Result<Self> {
+        let mut marginals = targets.into_iter().map(Marginal::new).collect::<Result<Vec<_>>>()?;
         assert_eq!(ranks.len(), start.columns().len(), "a rank for each attribute");
         for Marginal { axes, attributes, .. } in &mut marginals {
             axes.sort_by_key(|&axis| ranks[attributes[axis]]);
         }
         assert!(start.records() <= MAX_RECORDS, "rows are numbered by 31 bits");
         let columns = start.columns().iter().map(Codes::copy).collect();
-        Self { rows: Rows::new(columns, start.records()), marginals, seed, scratch: Scratch::default() }
+        Ok(Self { rows: Rows::new(columns, start.records()), marginals, seed, scratch: Scratch::default() })
     }
 
     /// The error of each marginal: L1 distance over the number of records.
@@ -116,7 +116,8 @@ impl Gum {
         cancel.check().map(|()| errors)
     }
 
-    /// Visit the marginals in the given order; `round` tells passes apart. Returns the error that each visit found.
+    /// Visit the marginals in the given order; `round` is the number of the pass. Returns the error that each visit
+    /// found.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`], between two visits: the records are then whole and partly updated.
@@ -140,7 +141,7 @@ impl Gum {
         Ok(found)
     }
 
-    /// The records as they are now.
+    /// The current records.
     #[must_use]
     pub fn records(&mut self) -> &[Codes] {
         self.rows.unfold();

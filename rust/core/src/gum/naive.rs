@@ -1,7 +1,7 @@
 //! The oracle: a plan carried out on a list of records, one after another, with every copy written out.
 //!
-//! It need not pick the same records as [`super::apply`]; what it and `apply` must agree on is the number of records in each
-//! cell, and that the records left alone, copied and rewritten are made from the records there were.
+//! It need not pick the same records as [`super::apply`]. Both must have the same number of records in each cell, and
+//! make the unchanged, copied and rewritten records from the records before.
 
 use super::plan::Plan;
 

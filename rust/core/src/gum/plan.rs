@@ -2,15 +2,16 @@
 //!
 //! With `s` records in a cell whose target is `t`:
 //!
-//! - an under-full cell grows by `min(t - s, alpha * s)` ([P] 5.2), an empty one by `alpha * t`, since it has nothing to
-//!   multiply ([`Growth::Multiplicative`]); or by `alpha * (t - s)` ([`Growth::Proportional`]);
-//! - an over-full cell shrinks by `min(s - t, beta * s)` where beta makes both totals equal ([`Removal::Capped`], [P] 5.2;
-//!   solved exactly by capping cells until none is left to cap), or in proportion to `s - t` ([`Removal::Excess`]);
-//! - of what a cell grows by, the share `duplicate` comes as copies of its own records, the rest by rewriting the clique's
-//!   attributes of freed records, which [`Pairing`] hands out.
+//! - an under-full cell grows by `min(t - s, alpha * s)` ([P] 5.2), an empty one by `alpha * t`, because it has nothing
+//!   to multiply ([`Growth::Multiplicative`]); or by `alpha * (t - s)` ([`Growth::Proportional`]);
+//! - an over-full cell shrinks by `min(s - t, beta * s)` where beta makes both totals equal ([`Removal::Capped`], [P]
+//!   5.2; solved exactly by capping cells until none is left to cap), or in proportion to `s - t`
+//!   ([`Removal::Excess`]);
+//! - the share `duplicate` of a cell's growth are copies of its own records; the rest are freed records whose
+//!   attributes of the clique are rewritten. [`Pairing`] assigns freed records to cells.
 //!
-//! Amounts are rounded by systematic sampling: `floor(u + running sum)` with one random `u`, so that each cell is right in
-//! expectation, off by less than one, and both totals stay equal.
+//! Amounts are rounded by systematic sampling: `floor(u + running sum)` with one random `u`, so that each cell is right
+//! in expectation, off by less than one, and both totals stay equal.
 //! Cost: O(cells + moves) time and memory. Oracle: the formulas above, in the tests.
 
 use super::flow;
@@ -39,9 +40,9 @@ pub enum Removal {
 pub enum Pairing {
     /// Any, at random: as published.
     Random,
-    /// First those that differ from the cell in one attribute, the one that gives way first; the rest at random.
+    /// First those that differ from the cell in one attribute, in the order of `axes`; the rest at random.
     Matched,
-    /// So that the fewest attributes change altogether ([`flow`]): the min-cost flow of [P] 5.1.
+    /// So that the fewest attributes change in total ([`flow`]): the min-cost flow of [P] 5.1.
     Flow,
 }
 
@@ -60,7 +61,7 @@ pub struct Step {
     pub pairing: Pairing,
 }
 
-/// Fate of a freed record that makes room for a copy.
+/// Fate of a freed record that is replaced by a copy.
 const VANISH: u32 = u32::MAX;
 
 /// The moves of one marginal.
@@ -70,7 +71,7 @@ pub struct Plan {
     pub remove: Vec<u32>,
     /// Records copied in each cell.
     pub duplicate: Vec<u32>,
-    /// How many of the records freed in each cell are rewritten; the others make room for the copies.
+    /// How many of the records freed in each cell are rewritten; the others are replaced by the copies.
     pub rewrite: Vec<u32>,
     /// The cells they are rewritten to, for one cell after another.
     pub fates: Vec<u32>,
@@ -86,8 +87,8 @@ impl Plan {
     }
 }
 
-/// Plan the moves from `counts` towards `targets`, which have equal totals; `shape` gives the sizes of the axes, `axes` the
-/// order in which [`Pairing::Matched`] rewrites along them.
+/// Plan the moves from `counts` towards `targets`, which have equal totals; `shape` gives the sizes of the axes, `axes`
+/// the order in which [`Pairing::Matched`] rewrites along them.
 #[must_use]
 pub fn plan(counts: &[u32], targets: &[f64], shape: &[u32], axes: &[usize], step: &Step, random: &mut Random) -> Plan {
     let growth = growth(counts, targets, step);
@@ -191,7 +192,7 @@ fn systematic(amounts: &[f64], offset: f64) -> Vec<u32> {
     amounts.iter().map(round).collect()
 }
 
-/// Make the totals equal where rounding of floats or a cap left them apart, by dropping from the larger.
+/// Make the totals equal where rounding or a cap left a difference, by dropping from the larger.
 fn balance(add: &mut [u32], remove: &mut [u32]) {
     let sum = |counts: &[u32]| counts.iter().map(|&c| u64::from(c)).sum::<u64>();
     let (added, removed) = (sum(add), sum(remove));
@@ -206,7 +207,7 @@ fn balance(add: &mut [u32], remove: &mut [u32]) {
     }
 }
 
-/// Hand out the rewritten cells to the freed records.
+/// Assign the rewritten cells to the freed records.
 fn fates(
     remove: &[u32],
     rewrite: &[u32],
@@ -233,7 +234,7 @@ fn fates(
         next[from as usize] += records as usize;
         fates[start..next[from as usize]].fill(to);
     }
-    // What is left over is dealt at random to the records without a fate.
+    // Cells that are left over go at random to the records without a fate.
     let mut open: Vec<u32> = (0u32..).zip(&rewrite).flat_map(|(to, &n)| std::iter::repeat_n(to, n as usize)).collect();
     let start_of = starts(remove);
     if moves.is_empty() {

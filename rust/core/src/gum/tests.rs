@@ -14,6 +14,7 @@ use proptest::prelude::*;
 use super::plan::{Growth, Pairing, Plan, Removal};
 use super::*;
 use crate::parallel;
+use crate::query::{Axis, Query};
 use crate::table::Column;
 
 const PUBLISHED: Step = Step {
@@ -60,6 +61,10 @@ fn codes(cardinality: u32, records: usize, random: &mut Random) -> Codes {
 
 fn table<'a>(columns: &'a [Codes], cardinalities: &[u32]) -> Table<'a> {
     Table::new(columns.iter().map(Codes::column).collect(), cardinalities.to_vec()).unwrap()
+}
+
+fn target(clique: &[usize], cardinalities: &[u32], values: Vec<f64>) -> Target {
+    Target::new(Query::marginal(clique, cardinalities).unwrap(), values, 1.0).unwrap()
 }
 
 /// Targets that add up to `total`; some cells want nothing.
@@ -171,14 +176,14 @@ proptest! {
         prop_assert_eq!(sum(&plan.rewrite), plan.fates.len() as u64);
     }
 
-    /// The cells end up as the oracle's; records outside the clique come from records there were.
+    /// The cells are those of the oracle; codes outside the clique come from existing records.
     #[test]
     fn apply_matches_naive(problem in problem(), step in steps()) {
         let Problem { cardinalities, clique, records, seed } = problem;
         let mut random = Random::new([seed, 0, 0]);
         let columns: Vec<Codes> = cardinalities.iter().map(|&c| codes(c, records, &mut random)).collect();
         let cells = clique.iter().map(|&a| cardinalities[a] as usize).product();
-        let marginal = Marginal::new(&clique, &cardinalities, targets(cells, records, &mut random));
+        let marginal = Marginal::new(target(&clique, &cardinalities, targets(cells, records, &mut random))).unwrap();
         let mut rows = Rows::new(columns.clone(), records);
         let (mut scratch, cancel) = (Scratch::default(), Cancel::default());
         for _ in 0..3 {
@@ -214,10 +219,10 @@ fn records_of_a_cell_are_freed_alike() {
     let cardinalities = [2, 64];
     let columns = [Codes::U8((0..64).map(|i| u8::from(i % 3 == 0)).collect()), Codes::U8((0..64).collect())];
     // Cell 0 has 42 records and should have 31.5: on average 10.5 are rewritten, each with chance 1/4.
-    let marginal = Marginal::new(&[0], &cardinalities, vec![31.5, 32.5]);
+    let wanted = target(&[0], &cardinalities, vec![31.5, 32.5]);
     let mut freed = [0; 64];
     for seed in 0..4000 {
-        let mut gum = Gum::new(&table(&columns, &cardinalities), vec![marginal.clone()], &[0, 0], seed);
+        let mut gum = Gum::new(&table(&columns, &cardinalities), vec![wanted.clone()], &[0, 0], seed).unwrap();
         gum.pass(&[0], 0, &MCF, &Cancel::default()).unwrap();
         let Codes::U8(first) = &gum.records()[0] else { unreachable!("two values") };
         for (row, &code) in first.iter().enumerate() {
@@ -236,9 +241,9 @@ fn the_attribute_that_gives_way_is_rewritten() {
     let cardinalities = [2, 2, 5];
     let codes: Vec<u8> = (0..100).map(|row| row % 2).collect();
     let columns = [Codes::U8(codes.clone()), Codes::U8(codes), Codes::U8(vec![0; 100])];
-    let marginal = Marginal::new(&[0, 1], &cardinalities, vec![0.0, 50.0, 50.0, 0.0]);
+    let wanted = target(&[0, 1], &cardinalities, vec![0.0, 50.0, 50.0, 0.0]);
     for ranks in [[0, 1, 2], [1, 0, 2]] {
-        let mut gum = Gum::new(&table(&columns, &cardinalities), vec![marginal.clone()], &ranks, 3);
+        let mut gum = Gum::new(&table(&columns, &cardinalities), vec![wanted.clone()], &ranks, 3).unwrap();
         gum.pass(&[0], 0, &Step { alpha: 1.0, duplicate: 0.0, ..TUNED }, &Cancel::default()).unwrap();
         assert_eq!(gum.errors(&Cancel::default()).unwrap(), [0.0]);
         let is_kept = |(now, then): (&Codes, &Codes)| (0..100).all(|i| now.column().code(i) == then.column().code(i));
@@ -247,15 +252,15 @@ fn the_attribute_that_gives_way_is_rewritten() {
     }
 }
 
-/// A weight can say 255; more copies of a row take more rows.
+/// A weight holds at most 255; more copies of a row take more rows.
 #[test]
 fn a_row_can_fill_the_table() {
     let cardinalities = [2, 2];
     let mut first = vec![0; 2000];
     first[1234] = 1;
     let columns = [Codes::U8(first.clone()), Codes::U8(first)];
-    let marginal = Marginal::new(&[0], &cardinalities, vec![0.0, 2000.0]);
-    let mut gum = Gum::new(&table(&columns, &cardinalities), vec![marginal], &[0, 1], 1);
+    let wanted = target(&[0], &cardinalities, vec![0.0, 2000.0]);
+    let mut gum = Gum::new(&table(&columns, &cardinalities), vec![wanted], &[0, 1], 1).unwrap();
     let step = Step { duplicate: 1.0, ..PUBLISHED };
     for round in 0..12 {
         gum.pass(&[0], round, &step, &Cancel::default()).unwrap();
@@ -274,9 +279,9 @@ fn pass_with(threads: usize, step: &Step) -> (Vec<f64>, Vec<f64>, Vec<Vec<u32>>)
     let cliques = [vec![0, 1], vec![2, 1], vec![3], vec![5, 0, 4], vec![0, 3], vec![]];
     let marginals = cliques.iter().map(|clique: &Vec<usize>| {
         let cells = clique.iter().map(|&a| cardinalities[a] as usize).product();
-        Marginal::new(clique, &cardinalities, targets(cells, 20_000, &mut random))
+        target(clique, &cardinalities, targets(cells, 20_000, &mut random))
     });
-    let mut gum = Gum::new(&table(&columns, &cardinalities), marginals.collect(), &[2, 5, 0, 1, 3, 4], 5);
+    let mut gum = Gum::new(&table(&columns, &cardinalities), marginals.collect(), &[2, 5, 0, 1, 3, 4], 5).unwrap();
     let pool = parallel::pool(NonZero::new(threads).unwrap()).unwrap();
     pool.install(|| {
         let cancel = Cancel::default();
@@ -303,8 +308,8 @@ fn the_result_is_the_same_for_any_number_of_threads() {
 #[test]
 fn a_cancelled_pass_leaves_whole_records() {
     let columns = [Codes::U8(vec![0, 1, 1, 2])];
-    let marginal = Marginal::new(&[0], &[3], vec![4.0, 0.0, 0.0]);
-    let mut gum = Gum::new(&table(&columns, &[3]), vec![marginal], &[0], 0);
+    let wanted = target(&[0], &[3], vec![4.0, 0.0, 0.0]);
+    let mut gum = Gum::new(&table(&columns, &[3]), vec![wanted], &[0], 0).unwrap();
     let cancel = Cancel::default();
     cancel.cancel();
     assert_eq!(gum.pass(&[0], 0, &PUBLISHED, &cancel), Err(crate::Error::Interrupted));
@@ -318,4 +323,13 @@ fn an_empty_plan_is_seen() {
         |counts: &[u32]| -> Plan { plan(counts, &[1.0, 2.0], &[2], &[0], &PUBLISHED, &mut Random::new([0, 0, 0])) };
     assert!(plan(&[1, 2]).is_empty());
     assert!(!plan(&[3, 0]).is_empty());
+}
+
+#[test]
+fn buckets_are_refused() {
+    let query = Query::new(vec![Axis::in_buckets(0, [0, 0, 1].into(), None)], &[3]).unwrap();
+    let target = Target::new(query, vec![2.0, 2.0], 1.0).unwrap();
+    let columns = [Codes::U8(vec![0, 1, 1, 2])];
+    let refused = Gum::new(&table(&columns, &[3]), vec![target], &[0], 0).map(|_| ());
+    assert_eq!(refused, Err(crate::Error::InBuckets { attribute: 0 }));
 }

@@ -1,6 +1,6 @@
-//! The exact exponential mechanism: one of several, with probability proportional to `exp(-gap / scale)`.
+//! The exact exponential mechanism: choose one candidate, with probability proportional to `exp(-gap / scale)`.
 //!
-//! By rejection: draw one uniformly, keep it with probability `exp(-gap / scale)`, else draw again. With
+//! By rejection: draw one uniformly, accept it with probability `exp(-gap / scale)`, otherwise draw again. With
 //! `scale = m 2^-f` as the dyadic number it is, `gap / scale = q + r / m` in integers, and the coin is q coins of
 //! probability `exp(-1)`, stopped at the first failure, and one of `exp(-r / m)` ([`super::laplace`]).
 //! Cost: as many tries as there are candidates, at most, if one of the gaps is 0; a few digits each.
@@ -10,17 +10,17 @@ use super::{Draw, Dyadic, Entropy};
 use crate::error::{Error, Result};
 use crate::parallel::Cancel;
 
-/// Tries between two looks at whether to stop.
+/// Tries between two checks of the cancel flag.
 const TRIES: usize = 1 << 16;
 
 /// Choose a position with probability proportional to `exp(-gaps[i] / scale)`.
 ///
 /// # Errors
-/// [`Error::ScaleOutOfRange`] for a bad scale; [`Error::InvalidParameter`] where there is nothing to choose from, or no
-/// gap of 0, so that it could take for ever; [`Error::Entropy`]; [`Error::Interrupted`].
+/// [`Error::ScaleOutOfRange`] for a bad scale; [`Error::InvalidParameter`] if there are no candidates, or no gap
+/// of 0, so that it might never end; [`Error::Entropy`]; [`Error::Interrupted`].
 ///
 /// # Panics
-/// Never: what is drawn is below a length.
+/// Never: the drawn number is below a length.
 pub fn choose(gaps: &[u64], scale: f64, entropy: Entropy, cancel: &Cancel) -> Result<usize> {
     let scale = Dyadic::new(scale)?;
     if !gaps.contains(&0) || u32::try_from(gaps.len()).is_err() {

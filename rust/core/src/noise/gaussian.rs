@@ -1,17 +1,17 @@
 //! The exactly rounded Gaussian: `round(sigma * z)` for a standard normal deviate `z`.
 //!
 //! The deviate is `z = ±(k + x)` by algorithm N of Karney (2016), "Sampling exactly from the normal distribution":
-//! the integer `k` has probability proportional to `exp(-k^2/2)`, the fraction `x` is uniform and kept with
-//! probability `exp(-x (2k + x) / 2)`; the product is the normal density at `k + x`. Both acceptances are made of
-//! comparisons between uniform numbers ([`falling_run_is_even`]), so they are exact, and `x` is known as far as digits were drawn.
+//! the integer `k` has probability proportional to `exp(-k^2/2)`, the fraction `x` is uniform and kept with probability
+//! `exp(-x (2k + x) / 2)`; the product is the normal density at `k + x`. Both acceptances are made of comparisons
+//! between uniform numbers ([`falling_run_is_even`]), so they are exact, and `x` is known to the digits drawn.
 //!
 //! `sigma = m 2^-f` is taken as the dyadic number it is. With the first 64 bits `X` of `x`, `sigma * (k + x)` lies in
-//! `[v, v + m)` in units of `2^-(64 + f)`, where `v = m (k 2^64 + X)`. Either both ends round to one integer, or just
-//! one half-integer lies between them, and the further digits of `x` are compared with its exact place, a fraction
-//! with denominator `m`, until they differ. No digit is rounded and none is used twice.
+//! `[v, v + m)` in units of `2^-(64 + f)`, where `v = m (k 2^64 + X)`. Either both ends round to one integer, or
+//! exactly one half-integer lies between them. Then further digits of `x` are compared with its exact position, a
+//! fraction with denominator `m`, until they differ. No digit is rounded and none is used twice.
 //!
-//! A count plus this noise is the rounded true Gaussian mechanism, since the count is an integer: post-processing, so
-//! exact Gaussian-DP accounting holds as it stands.
+//! The count is an integer, so a count plus this noise is the rounded true Gaussian mechanism. Rounding is
+//! post-processing, so exact Gaussian-DP accounting holds unchanged.
 //! Cost: about 17 digits and 160 ns a draw.
 
 use super::uniform::{Uniform, falling_run_is_even};
@@ -103,7 +103,7 @@ fn round(sigma: Dyadic, k: u64, mut x: Uniform, source: &mut impl Draw) -> i64 {
             rounded += 1;
         }
     }
-    // Nobody will see 2^63, and cutting there would be post-processing.
+    // 2^63 is never reached in practice, and clamping there is post-processing.
     i64::try_from(rounded).unwrap_or(i64::MAX)
 }
 
@@ -130,7 +130,7 @@ mod tests {
         (x * sigma.mantissa + half) >> unit
     }
 
-    /// The digits of the half-integer nearest to some number, so that rounding hangs on the very last of them.
+    /// The digits of the half-integer nearest to some number, so that rounding depends on the very last of them.
     fn digits_near_half(sigma: Dyadic, j: u64, places: usize) -> Option<(u64, Vec<u32>)> {
         let unit = 32 * places as u64 + u64::from(sigma.fraction_bits);
         let half = BigUint::from(2 * j + 1) << (unit - 1);

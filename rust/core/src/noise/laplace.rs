@@ -2,8 +2,8 @@
 //!
 //! After Canonne, Kamath and Steinke (2020), algorithm 2. `b = m 2^-f` is taken as the dyadic number it is. With `u`
 //! uniform below `m`, kept with probability `exp(-u/m)`, and `v` geometric with ratio `exp(-1)`, `u + m v` is geometric
-//! with ratio `exp(-1/m)`; cutting its last `f` bits off makes the ratio `exp(-1/b)`. A sign makes it two-sided, and one
-//! of the two zeros is drawn again.
+//! with ratio `exp(-1/m)`; cutting its last `f` bits off makes the ratio `exp(-1/b)`. A sign makes it two-sided, and
+//! one of the two zeros is drawn again.
 //! Cost: about a dozen digits a draw.
 
 use super::uniform::{Uniform, falling_run_is_even};
@@ -45,7 +45,7 @@ fn geometric(scale: Dyadic, source: &mut impl Draw) -> i64 {
         v += 1;
     }
     let y = (u128::from(u) + u128::from(scale.mantissa) * u128::from(v)) >> scale.fraction_bits;
-    // Nobody will see 2^63, and cutting there would be post-processing.
+    // 2^63 is never reached in practice, and clamping there is post-processing.
     i64::try_from(y).unwrap_or(i64::MAX)
 }
 

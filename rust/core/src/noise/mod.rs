@@ -1,10 +1,10 @@
 //! Exact noise: the only place in chicle that draws it.
 //!
-//! Samplers use integer arithmetic on random digits alone; a real number exists only as the digits drawn of it so far
-//! ([`uniform`]), and more are drawn until the integer outcome is decided. So outcomes follow their distribution
+//! Samplers use only integer arithmetic on random digits. A real number is represented by the digits drawn so far
+//! ([`uniform`]); more are drawn until the integer outcome is decided. So outcomes follow their distribution
 //! exactly, and no floating-point artefact can leak. Random digits come from `ChaCha20` keyed by the operating system.
 //!
-//! A vector is drawn in chunks, each with a key of its own, asked of the operating system for this call: nothing is
+//! A vector is drawn in chunks. Each chunk gets its own key from the operating system for this call. Nothing is
 //! kept between calls, so a forked process repeats nothing, and threads never share a stream.
 
 mod choice;
@@ -22,7 +22,7 @@ pub use choice::choose;
 pub use gaussian::RoundedGaussian;
 pub use laplace::DiscreteLaplace;
 
-/// Draws that share a key: few enough to spread over threads, many enough that asking for a key costs nothing.
+/// Draws that share a key: few enough to spread over threads, many enough that a key costs nearly nothing.
 const CHUNK: usize = 1 << 12;
 
 /// The smallest scale that the samplers take: 2^-10, just below 1e-3.
@@ -31,12 +31,12 @@ pub const MIN_SCALE: f64 = 1.0 / 1024.0;
 /// The largest scale that the samplers take: 2^40, just above 1e12.
 pub const MAX_SCALE: f64 = 1_099_511_627_776.0;
 
-/// Where random digits come from.
+/// The source of random digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entropy {
     /// The operating system's generator: the only choice that gives privacy.
     OperatingSystem,
-    /// A fixed stream, for tests; whatever is released with it is not private.
+    /// A fixed stream, for tests; a release made with it is not private.
     TestOnly(u64),
 }
 
@@ -151,7 +151,7 @@ pub fn fill<S: Sampler>(
     })
 }
 
-/// A scale as the exact number it is: `mantissa * 2^-fraction_bits`, with a mantissa of 53 bits.
+/// A scale as an exact number: `mantissa * 2^-fraction_bits`, with a mantissa of 53 bits.
 #[derive(Debug, Clone, Copy)]
 struct Dyadic {
     mantissa: u64,

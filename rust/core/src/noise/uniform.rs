@@ -1,4 +1,4 @@
-//! A uniform real number in [0, 1), known as far as its digits have been drawn.
+//! A uniform real number in [0, 1), of which only the digits drawn so far are known.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use super::Draw;
 pub(super) struct Uniform {
     first: u32,
     second: Option<u32>,
-    /// Empty but for one number in billions of billions.
+    /// Almost always empty.
     tail: Vec<u32>,
 }
 
@@ -17,7 +17,7 @@ impl Uniform {
         Self { first: source.digit(), second: None, tail: Vec::new() }
     }
 
-    /// A digit, drawn if need be.
+    /// A digit, drawn if necessary.
     pub(super) fn digit(&mut self, place: usize, source: &mut impl Draw) -> u32 {
         match place {
             0 => self.first,

@@ -1,15 +1,16 @@
 //! Pack small attributes into sets of three and four: a k-way set covers k (k - 1) / 2 pairs, and its triples, for one
 //! release. Prism's own; no paper describes it.
 //!
-//! All is judged at one **price**: a table with noise s costs `price / s^2`, in records of error. A set of c cells with noise s tells a
-//! pair in it, of d cells, as much as a table of that pair with precision `d / (c s^2)` would (summing the other axes
-//! out adds up `c / d` noises). The expected error of a pair falls with the sum of the precisions it gets, as [`Problem::fine`] says.
+//! Everything has one **price**: a table with noise s costs `price / s^2`, in records of error. A set of c cells with
+//! noise s measures a pair in it, of d cells, as well as a table of that pair with precision `d / (c s^2)` (summing the
+//! other axes out adds up `c / d` noises). The expected error of a pair falls with the sum of its precisions, as
+//! [`Problem::fine`] gives it.
 //!
 //! - [`pack`] starts from pairs and extends sets by one attribute each as long as that lowers errors plus costs: the
 //!   gain is local, of the pairs and sets inside the new set, plus a bonus for every triple covered for the first time.
-//!   Lazy greedy: the best known gain is worked out again before it is believed.
-//! - [`cover`] then looks at triples that nothing covers, at random: it takes one, with or without a fourth attribute, if
-//!   what it tells of triples and pairs is worth its price; it ends after [`PATIENCE`] failures in a row, or when the
+//!   Lazy greedy: the best known gain is recomputed before it is used.
+//! - [`cover`] then tries random triples that no set covers. It adds one, with or without a fourth attribute, if what
+//!   it measures of triples and pairs is worth its price. It ends after [`PATIENCE`] failures in a row, or when the
 //!   budget is spent.
 //!
 //! Cost: O(pairs * attributes) evaluations, each O(1): the sets inside a set of four are found by name. Oracle: the
@@ -28,10 +29,10 @@ use crate::error::Result;
 use crate::parallel::Cancel;
 use crate::random::{Random, mix};
 
-/// Failures in a row after which triples are not looked for any more.
+/// Failures in a row after which the search for triples ends.
 const PATIENCE: usize = 60;
 
-/// Extensions of a set that are kept in mind.
+/// Extensions of a set that are kept.
 const BEST: usize = 32;
 
 /// Mean of `|z|` of a normal deviate.
@@ -40,7 +41,7 @@ const MEAN_ABS: f64 = 0.797_884_560_802_865_4;
 /// Most attributes of a set.
 pub const MAX_ORDER: usize = 4;
 
-/// What there is to choose from, all of it public.
+/// The problem; all of it is public.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
     /// Number of values of each attribute.
@@ -49,9 +50,9 @@ pub struct Problem<'a> {
     pub sigmas: &'a [f64],
     /// Expected error of each pair at each noise, pairs `(i, j)`, i < j, in lexicographic order.
     pub fine: &'a [f64],
-    /// And where nothing is measured of it.
+    /// Expected error of each pair that is not measured.
     pub unmeasured: &'a [f64],
-    /// Records of error that a unit of precision is worth.
+    /// The price of a unit of precision, in records of error.
     pub price: f64,
     /// Most attributes of a set, from 3 to [`MAX_ORDER`].
     pub max_order: usize,
@@ -59,20 +60,20 @@ pub struct Problem<'a> {
     pub max_cells: u32,
     /// Gain for each triple that is covered for the first time, when pairs are packed.
     pub triple_bonus: f64,
-    /// Error of a triple that nothing covers, and its weight against that of a pair, when triples are covered.
+    /// Error of a triple that no set covers, and its weight against that of a pair, when triples are covered.
     pub triple_error: f64,
     /// See [`Problem::triple_error`].
     pub triple_weight: f64,
-    /// Precision that all sets together may have before triples stop being covered.
+    /// Total precision of all sets at which covering triples ends.
     pub budget: f64,
 }
 
-/// Attributes measured together, and the place of their noise in [`Problem::sigmas`].
+/// Attributes measured in one table, and the position of their noise in [`Problem::sigmas`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
-    /// Rising.
+    /// In rising order.
     pub attributes: Vec<usize>,
-    /// Place in the grid.
+    /// Position in the grid.
     pub noise: usize,
 }
 
@@ -94,7 +95,7 @@ pub fn pack(problem: &Problem<'_>, pairs: Vec<Set>, seed: u64, cancel: &Cancel) 
     Ok(sets.into_iter().map(|(set, noise)| Set { attributes: members(set).collect(), noise }).collect())
 }
 
-/// The attributes of a set of at most four, rising, filled up with the largest number: a name that costs no allocation.
+/// The attributes of a set of at most four, rising, padded with the largest number: a name without allocation.
 type Name = [u16; MAX_ORDER];
 
 const NONE: u16 = u16::MAX;
@@ -107,7 +108,7 @@ fn name(attributes: &[usize]) -> Name {
     name
 }
 
-/// Names are made by us, so a cheap hash of them is safe from anybody's tricks.
+/// Names are not user input, so a cheap hash is safe.
 type Mixing = BuildHasherDefault<Mixer>;
 
 #[derive(Default)]
@@ -160,7 +161,7 @@ fn with(name: Name, attribute: usize) -> Option<Name> {
     Some(longer)
 }
 
-/// A set that may be worth taking the place of those inside it.
+/// A set that may replace those inside it.
 #[derive(Debug)]
 struct Move {
     gain: f64,
@@ -291,7 +292,7 @@ impl<'a> State<'a> {
         subsets(set, 3).filter(|triple| !self.covered.contains(triple))
     }
 
-    /// What is gained when a set takes the place of all sets inside it, and the best noise for it.
+    /// The gain when a set replaces all sets inside it, and its best noise.
     #[expect(clippy::cast_precision_loss, reason = "at most four triples")]
     fn gain(&self, set: Name) -> (f64, usize) {
         let parts = self.parts(set);
@@ -328,7 +329,7 @@ impl<'a> State<'a> {
         while let Some(best) = moves.pop() {
             cancel.check()?;
             waiting.remove(&best.set);
-            // The sets that it extends may be gone by now, or it is worth less than before.
+            // The sets that it extends may be gone, or its gain may have fallen.
             if !self.inside(best.set).any(|(inner, _)| order(inner) + 1 == order(best.set)) {
                 continue;
             }
@@ -351,7 +352,7 @@ impl<'a> State<'a> {
         cancel.check()
     }
 
-    /// The best extensions of each set that gain something, but for those that are waiting already.
+    /// The best extensions of each set that gain something, except those that are queued already.
     fn moves(&self, sets: &[Name], waiting: &mut HashSet<Name, Mixing>, cancel: &Cancel) -> Result<Vec<Move>> {
         let best = |&set: &Name| {
             let longer = (0..self.problem.sizes.len()).filter_map(|attribute| with(set, attribute));
@@ -428,7 +429,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// The place of the smallest of `f(0..n)`, and the smallest: every fourth is looked at, then those around the best.
+/// The place of the smallest of `f(0..n)`, and the smallest: every fourth is tried, then those around the best.
 fn least(n: usize, f: impl Fn(usize) -> f64) -> (usize, f64) {
     const STRIDE: usize = 4;
     let smaller = |a: (usize, f64), b: (usize, f64)| if b.1 < a.1 { b } else { a };

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Pairs whose error at noise s is `s * cells`, up to what is lost without them.
+/// Pairs whose error at noise s is `s * cells`, up to the error without a measurement.
 fn problem<'a>(sizes: &'a [u32], sigmas: &'a [f64], fine: &'a [f64], unmeasured: &'a [f64], price: f64) -> Problem<'a> {
     Problem {
         sizes,

@@ -1,18 +1,18 @@
-//! Multiply a table by a conditional one and sum out attributes, in one go: a product of matrices, one for each shared cell.
+//! Multiply a table by a conditional table and sum attributes out in one step: a matrix product for each shared cell.
 //!
-//! `out(k, a) = sum over g of table(k, g) * given(a | s)`, where the *given* attributes s are among k and g. The product is never
-//! stored; tiles of the result stay in registers while g runs. Axes may have any order, so nothing is copied to make them
-//! fit. Cost: one multiplication for each cell of the product, a fraction of a nanosecond each.
-//! Each sum has its own fixed order, and pieces of the result are shared out between threads.
+//! `out(k, a) = sum over g of table(k, g) * given(a | s)`, where the *given* attributes s are among k and g. The
+//! product is never stored; tiles of the result stay in registers while g runs. Axes may have any order, so nothing is
+//! copied to reorder them. Cost: one multiplication for each cell of the product, a fraction of a nanosecond each.
+//! Each sum has a fixed order, and pieces of the result are distributed over threads.
 
 use rayon::prelude::*;
 
 use crate::simd::vectorised;
 
-/// Smaller products are not shared out.
+/// Smaller products stay on one thread.
 const CUT: usize = 1 << 16;
 
-/// Into at least so many pieces are the others, where there are as many cells.
+/// Larger products are cut into at least this many pieces, if there are as many cells.
 const PIECES: usize = 16;
 
 /// Rows of a tile, and columns.
@@ -28,7 +28,7 @@ pub struct View<'a> {
     pub cells: &'a [f64],
 }
 
-/// Where the cells of a piece stand: in the table, in the given one, in the result.
+/// The positions of a piece's cells: in the table, in the given table, in the result.
 struct Piece {
     /// Kept attributes that are given: table, given, result.
     shared: Vec<[usize; 3]>,
@@ -45,7 +45,7 @@ fn count(sizes: &[u32], attributes: &[usize]) -> usize {
     attributes.iter().map(|&a| sizes[a] as usize).product()
 }
 
-/// How far apart the codes of an attribute stand; zero where a table has no such axis.
+/// The stride of an attribute; zero if a table has no such axis.
 fn stride(sizes: &[u32], attributes: &[usize], attribute: usize) -> usize {
     attributes.iter().position(|&a| a == attribute).map_or(0, |i| count(sizes, &attributes[i + 1..]))
 }
@@ -80,7 +80,7 @@ pub fn contract(
     let in_table = |a: usize| stride(sizes, table.attributes, a);
     let in_given = |a: usize| stride(sizes, given.attributes, a);
     let in_result = |a: usize| stride(sizes, &result, a);
-    // The first axes make the pieces; what is within a piece is the same for all of them. Rows of tiles must stay together.
+    // The first axes make the pieces, which are all alike inside. Rows of a tile must stay in one piece.
     let own = |axes: &[usize]| axes.iter().filter(|a| !condition.contains(a)).map(|&a| size(a)).product::<usize>();
     let mut first = 0;
     if length * count(sizes, gone) >= CUT {
@@ -109,7 +109,7 @@ vectorised! {
         for &[at, on, to] in &piece.shared {
             let (table, given, out) = (&table[at..], &given[on..], &mut out[to..]);
             let (blocks, rest) = piece.own.as_chunks::<ROWS>();
-            // Loops, for closures would not take on the target features.
+            // Loops, because closures do not inherit the target features.
             for rows in blocks {
                 strip(piece, rows, table, given, out);
             }

@@ -1,11 +1,11 @@
 //! Triangulation: the maximal cliques of a graph in which eliminating an attribute joins its neighbours.
 //!
-//! Attributes are eliminated one by one; each leaves a clique of itself and its neighbours, who become neighbours of each
-//! other. Two greedy orders are tried and the smaller model is kept: the attribute whose elimination adds the
+//! Attributes are eliminated one by one; each leaves a clique of itself and its neighbours, which become neighbours of
+//! each other. Two greedy orders are tried and the smaller model is kept: the attribute whose elimination adds the
 //! least fill, an edge weighing the product of its two cardinalities, or the one whose clique has the fewest cells.
 //!
-//! [`model_cells_with`] sizes a model with each of many candidates. What is the same for many is worked out once: parts of the
-//! graph that a candidate does not touch, and candidates that add the same edges.
+//! [`model_cells_with`] sizes a model with each of many candidates. Shared work is done once: parts of the graph that a
+//! candidate does not touch, and candidates that add the same edges.
 //! Cost: O(attributes * degree^2) in practice for each set of edges; no table is built.
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ pub fn triangulate(cardinalities: &[u32], cliques: &[Vec<usize>]) -> Vec<Vec<usi
     if smaller { by_cells } else { by_fill }
 }
 
-/// Cells of the junction tree of some cliques, which is not built; `u128::MAX` where that is too large a number.
+/// Cells of the junction tree of some cliques, without building it; `u128::MAX` where the number overflows.
 #[must_use]
 pub fn model_cells(cardinalities: &[u32], cliques: &[Vec<usize>]) -> u128 {
     total_cells(cardinalities, &triangulate(cardinalities, cliques))
@@ -82,7 +82,7 @@ pub fn model_cells_with(
     Ok(kinds.into_iter().map(|kind| sizes[kind]).collect())
 }
 
-/// What an elimination order is greedy for.
+/// The cost that an elimination order minimises greedily.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Greed {
     Fill,
@@ -91,7 +91,7 @@ enum Greed {
 
 const ORDERS: [Greed; 2] = [Greed::Fill, Greed::Cells];
 
-/// Attributes and who is whose neighbour: a row of bits for each.
+/// Attributes and their neighbours: a row of bits for each.
 #[derive(Debug, Clone)]
 struct Graph<'a> {
     cardinalities: &'a [u32],
@@ -119,12 +119,12 @@ impl<'a> Graph<'a> {
         &mut self.rows[a * self.words..][..self.words]
     }
 
-    /// The members of a set that an attribute does not know, of those after it.
+    /// The members of a set after an attribute that are not its neighbours.
     fn strangers(&self, a: usize, set: &[u64]) -> impl Iterator<Item = usize> {
         bits(set.iter().zip(self.row(a)).map(|(word, known)| word & !known)).filter(move |&b| b > a)
     }
 
-    /// The edges that a clique needs and the graph has not, sorted.
+    /// The edges of a clique that the graph lacks, sorted.
     fn edges_missing(&self, clique: &[u64]) -> Vec<(usize, usize)> {
         members(clique).flat_map(|a| self.strangers(a, clique).map(move |b| (a, b))).collect()
     }
@@ -164,12 +164,12 @@ impl<'a> Graph<'a> {
         parts
     }
 
-    /// Cells of the maximal cliques of a part that nothing joins to the rest, in either order.
+    /// Cells of the maximal cliques of a separate part, in either order.
     fn cells(&self, part: &[usize]) -> [u128; 2] {
         ORDERS.map(|greed| total_cells(self.cardinalities, &self.clone().eliminate(part, greed)))
     }
 
-    /// Eliminate some attributes that nothing joins to the rest; the maximal cliques that they leave.
+    /// Eliminate the attributes of a separate part; returns the maximal cliques that they leave.
     fn eliminate(mut self, part: &[usize], greed: Greed) -> Vec<Vec<usize>> {
         let mut costs = vec![0.0; self.cardinalities.len()];
         for &a in part {
@@ -193,7 +193,7 @@ impl<'a> Graph<'a> {
                 costs[a] = self.cost(a, greed);
             }
             if greed == Greed::Fill {
-                // Whoever knows both ends of a new edge has less to fill than before.
+                // A neighbour of both ends of a new edge has less to fill than before.
                 let mut touched = vec![0; self.words];
                 for &(a, b) in &fill {
                     let both = self.row(a).iter().zip(self.row(b)).map(|(a, b)| a & b);

@@ -1,8 +1,9 @@
 //! The exponential function of many numbers at once, none of them above zero.
 //!
-//! `exp(x) = 2^k exp(r)` with `x = k ln 2 + r`, `|r| <= ln 2 / 2`, and a Taylor polynomial of degree 13 for `exp(r)`: within
-//! 1e-15 of the truth, relatively. Plain operations that vectorise, about five times as fast as the library's, and the same
-//! result on any machine. Below -708, where numbers would be subnormal, and at minus infinity, the result is zero.
+//! `exp(x) = 2^k exp(r)` with `x = k ln 2 + r`, `|r| <= ln 2 / 2`, and a Taylor polynomial of degree 13 for `exp(r)`:
+//! within 1e-15 of the truth, relatively. Plain operations that vectorise, about five times as fast as the library's,
+//! and the same result on any machine. Below -708, where numbers would be subnormal, and at minus infinity, the result
+//! is zero.
 
 use crate::simd::vectorised;
 
@@ -12,7 +13,7 @@ const LOG2_E: f64 = std::f64::consts::LOG2_E;
 const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
-/// Adding this leaves a number rounded to an integer in the low digits.
+/// Adding this rounds a number to an integer, held in the low digits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
 const LEAST: f64 = -708.0;

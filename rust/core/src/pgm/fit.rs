@@ -1,14 +1,15 @@
-//! The optimiser: which potentials to try next. It knows vectors and the loss, and nothing of trees.
+//! The optimiser: which potentials to try next. It works on vectors and the loss only, without the tree.
 //!
-//! Vectors hold a number for each measured value: potentials, marginals under them, values wanted. See the module's header for
-//! the two kinds of steps; the acceleration solves a least-squares problem of [`MEMORY`] unknowns by its normal equations.
+//! Vectors hold a number for each measured value: potentials, marginals under them, target values. See the module's
+//! header for the kinds of steps; the acceleration solves a least-squares problem of [`MEMORY`] unknowns by its normal
+//! equations.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::descent::Target;
+use crate::query::Target;
 
 /// Steps that acceleration combines.
 const MEMORY: usize = 12;
@@ -16,30 +17,31 @@ const MEMORY: usize = 12;
 /// Vectors that a fit holds, roughly.
 pub const VECTORS: usize = 2 * MEMORY + 8;
 
-/// Acceleration is not trusted to change a potential by more than this.
+/// Acceleration may change a potential by at most this.
 const FARTHEST: f64 = 1000.0;
 
-/// What is added to the diagonal of the normal equations, relatively.
+/// Relative ridge of the normal equations.
 const RIDGE: f64 = 1e-10;
 
-/// Rates are tried down to this share of the one that always does; below it only rounding is left.
+/// Rates are tried down to this share of the rate that always works; below it only rounding is left.
 const SLOWEST: f64 = 0.1;
 
 /// A leap must lower the loss by this share of it, or by this much: less is rounding, and need not be found.
 const LEAST: f64 = 1e-10;
 const LEAST_AT_ALL: f64 = 1e-12;
 
-/// It went too far where it raises the loss by this share.
+/// A leap went too far if it raises the loss by this share.
 const TOO_FAR: f64 = 1e-4;
 
 /// Steps after a leap in which the loss must fall below what it was.
 pub const SETTLING: usize = 40;
 
-/// A step that lowers the loss by no more than this share of it is slow, and so many slow ones call for a leap.
+/// A step that lowers the loss by at most this share is slow; this many slow steps lead to a leap.
 const SLOW: f64 = 1e-6;
 const PATIENCE: usize = 20;
 
-/// Leaps change no potential by more than this, go no further than so many usual steps, and find rates to within this share.
+/// Limits of leaps: the largest change of a potential, the most usual steps in length, and the relative precision of
+/// rates.
 const DEEPEST: f64 = 1e5;
 const LARGEST: f64 = 1e12;
 const FINEST: f64 = 1e-3;
@@ -52,7 +54,7 @@ pub struct Leap {
     low: f64,
     high: Option<f64>,
     farthest: f64,
-    /// The most that it has lowered the loss by.
+    /// The largest fall of the loss so far.
     fall: f64,
 }
 
@@ -67,7 +69,7 @@ pub enum Landing {
     TooFar,
 }
 
-/// Potentials, and what is known of the way they came.
+/// Potentials, and the last steps that led to them.
 #[derive(Debug)]
 pub struct Fit {
     /// One for each measured value.
@@ -125,7 +127,7 @@ impl Fit {
         }
     }
 
-    /// Take note of the marginals of the first potentials.
+    /// Store the marginals of the first potentials.
     pub fn begin(&mut self, marginals: Vec<f64>) {
         self.loss = self.loss_of(&marginals);
         self.marginals = marginals;
@@ -140,7 +142,7 @@ impl Fit {
         ordered_sum(&self.weights, square) / 2.0
     }
 
-    /// Potentials that the last steps together suggest, if there are any.
+    /// Potentials by acceleration from the last steps, if there are any.
     pub fn accelerated(&self) -> Option<Vec<f64>> {
         let share = self.shares()?;
         let mut next = self.potentials.clone();
@@ -155,12 +157,12 @@ impl Fit {
                 }
             }
         });
-        // Cells that it sends to nothing would take many steps to come back.
+        // Cells that it sends to zero would take many steps to come back.
         let far = next.par_iter().zip(&self.potentials).any(|(next, now)| (next - now).abs() > FARTHEST);
         (!far).then_some(next)
     }
 
-    /// Potentials one step of mirror descent away, unless the rate is down to where only rounding is left.
+    /// Potentials after one step of mirror descent, unless the rate is so small that only rounding is left.
     pub fn descended(&self) -> Option<Vec<f64>> {
         (self.rate >= SLOWEST * self.sure_rate).then(|| self.moved(self.rate))
     }
@@ -176,7 +178,7 @@ impl Fit {
         next
     }
 
-    /// Whether steps have been so slow for so long that a leap is due.
+    /// Whether enough steps have been slow that a leap is due.
     pub fn is_slow(&self) -> bool {
         self.slow >= PATIENCE
     }
@@ -202,7 +204,7 @@ impl Fit {
     /// Where the leap has landed; it tries another rate next.
     pub fn lands(&self, leap: &mut Leap, marginals: &[f64]) -> Landing {
         let change = self.change_of(marginals);
-        // What is not quite at its best yet drifts, and makes the loss a little larger long before cells come back.
+        // Cells that are not quite optimal yet drift, and raise the loss a little long before empty cells come back.
         let too_far = change > TOO_FAR * self.loss + LEAST_AT_ALL;
         if too_far {
             leap.high = Some(leap.rate);
@@ -225,7 +227,7 @@ impl Fit {
         LEAST * self.loss + LEAST_AT_ALL
     }
 
-    /// Begin again from given potentials, which may be worse.
+    /// Restart from given potentials, which may be worse.
     pub fn elsewhere(&self, potentials: Vec<f64>, marginals: Vec<f64>) -> Self {
         let (wanted, weights) = (self.wanted.clone(), self.weights.clone());
         Self {
@@ -248,7 +250,7 @@ impl Fit {
         other.change_of(&self.marginals) < -other.least()
     }
 
-    /// By how much the loss would change: from the differences, for of two near losses little more than rounding is left.
+    /// The change of the loss, from the differences: subtracting two near losses would leave little but rounding.
     pub fn change_of(&self, marginals: &[f64]) -> f64 {
         let change = |(range, weight): &(Range<usize>, f64)| {
             let square = |i: usize| {
@@ -276,22 +278,22 @@ impl Fit {
         self.rate /= 4.0;
     }
 
-    /// Forget the last steps: they suggest nothing good.
+    /// Forget the last steps: acceleration from them does not help.
     pub fn forget(&mut self) {
         self.steps.clear();
         self.products.clear();
     }
 
-    /// Begin again from here, with a rate that did well.
+    /// Restart from here, with a rate that worked.
     pub fn begin_again(&mut self, rate: f64) {
         self.forget();
         self.rate = rate;
     }
 
-    /// Go there.
+    /// Accept the new potentials.
     pub fn accept(&mut self, potentials: Vec<f64>, marginals: Vec<f64>) {
         if self.steps.is_empty() {
-            // The rate did, and may have been too careful.
+            // The rate worked, and may have been too small.
             self.rate *= 2.0;
         }
         let change = |new: &[f64], old: &[f64]| new.iter().zip(old).map(|(new, old)| new - old).collect();
@@ -308,7 +310,7 @@ impl Fit {
         let last = self.products_with(&self.steps[self.steps.len() - 1].marginals);
         self.products.iter_mut().zip(&last).for_each(|(row, product)| row.push_back(*product));
         self.products.push_back(last.into());
-        // Never above, though rounding may say so.
+        // Never above, although rounding may make it so.
         let loss = self.loss_of(&marginals).min(self.loss);
         self.slow = if self.loss - loss <= SLOW * loss { self.slow + 1 } else { 0 };
         self.loss = loss;
@@ -366,10 +368,10 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
         }
     }
     let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    crate::axes::join(lanes) + rest
+    crate::margin::join(lanes) + rest
 }
 
-/// Solve a positive definite system by Cholesky's decomposition; `None` where rounding has made it something else.
+/// Solve a positive definite system by Cholesky's decomposition; `None` if rounding has made it indefinite.
 fn solve(mut rows: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let size = right.len();
     for i in 0..size {

@@ -1,23 +1,23 @@
 //! From cliques to a junction tree: triangulate ([`super::eliminate`]), and join the maximal cliques.
 //!
-//! Maximal cliques joined by a maximum spanning tree of the sizes of their intersections form a junction tree (Jensen and
-//! Jensen 1994). No table is built, so the size of a model is known beforehand.
+//! Maximal cliques joined by a maximum spanning tree of the sizes of their intersections form a junction tree (Jensen
+//! and Jensen 1994). No table is built, so the size of a model is known beforehand.
 
 use super::eliminate::triangulate;
 
-/// A junction tree over all attributes; cliques are sorted, and stand in order of their depth.
+/// A junction tree over all attributes; cliques are sorted, and in order of their depth.
 #[derive(Debug, Clone)]
 pub struct JunctionTree {
     /// Maximal cliques of the triangulated graph, the root first.
     pub cliques: Vec<Vec<usize>>,
-    /// The clique that each but the root hangs on.
+    /// The parent of each clique except the root.
     pub parents: Vec<usize>,
-    /// How deep each clique hangs.
+    /// The depth of each clique.
     pub depths: Vec<usize>,
 }
 
 impl JunctionTree {
-    /// The tree that holds all cliques, and each attribute at least by itself.
+    /// The tree that holds all cliques, and every attribute in at least one.
     #[must_use]
     pub fn new(cardinalities: &[u32], cliques: &[Vec<usize>]) -> Self {
         let maximal = triangulate(cardinalities, cliques);
@@ -26,14 +26,14 @@ impl JunctionTree {
         join(&maximal, root.unwrap_or(0))
     }
 
-    /// Cells of all its cliques together; `u128::MAX` where that is too large a number.
+    /// Cells of all its cliques; `u128::MAX` where the number overflows.
     #[must_use]
     pub fn cells(&self, cardinalities: &[u32]) -> u128 {
         total_cells(cardinalities, &self.cliques)
     }
 }
 
-/// Cells of some cliques together; `u128::MAX` where that is too large a number.
+/// Cells of some cliques in total; `u128::MAX` where the number overflows.
 #[must_use]
 pub fn total_cells(cardinalities: &[u32], cliques: &[Vec<usize>]) -> u128 {
     cliques.iter().fold(0, |sum: u128, clique| sum.saturating_add(cells(cardinalities, clique)))
@@ -45,11 +45,12 @@ pub fn cells(cardinalities: &[u32], clique: &[usize]) -> u128 {
     clique.iter().fold(1, |product: u128, &a| product.saturating_mul(cardinalities[a].into()))
 }
 
-/// Hang cliques on each other where they have most in common, beginning with the root.
+/// Join cliques that have most attributes in common, beginning with the root (Prim's algorithm).
 fn join(maximal: &[Vec<usize>], root: usize) -> JunctionTree {
     let common = |i: usize, j: usize| maximal[i].iter().filter(|a| maximal[j].binary_search(a).is_ok()).count();
     let mut order = vec![root];
-    // For each clique that hangs nowhere yet: what it has in common with the best place so far, and that place.
+    // For each clique that is not joined yet: the number of attributes shared with its best parent so far, and that
+    // parent.
     let mut places: Vec<Option<(usize, usize)>> = (0..maximal.len()).map(|i| Some((common(i, root), root))).collect();
     places[root] = None;
     let mut hangs_on = vec![root; maximal.len()];

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Target, Zeros};
+use super::{Query, Target, Zeros};
+use crate::query::Axis;
 
 /// The codes of a cell of the whole domain, the last attribute moving fastest.
 fn codes(cardinalities: &[u32], mut cell: usize) -> Vec<u32> {
@@ -14,10 +15,10 @@ fn codes(cardinalities: &[u32], mut cell: usize) -> Vec<u32> {
     codes
 }
 
-/// Which of a target's cells a joint cell counts towards.
-fn place(target: &Target, codes: &[u32]) -> usize {
-    let bucket = |axis: &super::Axis| axis.bucket(codes[axis.attribute]);
-    target.axes.iter().fold(0, |place, axis| place * axis.size as usize + bucket(axis))
+/// Which of a query's cells a joint cell counts towards.
+fn place(query: &Query, codes: &[u32]) -> usize {
+    let along = |axis: &Axis| axis.place(codes[axis.attribute]) as usize;
+    query.axes().iter().fold(0, |place, axis| place * axis.size as usize + along(axis))
 }
 
 /// All joint values.
@@ -33,14 +34,9 @@ pub fn joint(
     zeros: &[Zeros],
     total: f64,
 ) -> Vec<f64> {
-    let allowed = |codes: &[u32]| {
-        zeros.iter().all(|(clique, forbidden)| {
-            let cell = clique.iter().fold(0, |cell, &a| cell * cardinalities[a] as usize + codes[a] as usize);
-            !forbidden[cell]
-        })
-    };
+    let allowed = |codes: &[u32]| zeros.iter().all(|(query, forbidden)| !forbidden[place(query, codes)]);
     let exponent = |codes: &Vec<u32>| {
-        let sum = targets.iter().zip(potentials).map(|(target, values)| values[place(target, codes)]).sum();
+        let sum = targets.iter().zip(potentials).map(|(target, values)| values[place(&target.query, codes)]).sum();
         if allowed(codes) { sum } else { f64::NEG_INFINITY }
     };
     let exponents: Vec<f64> = cells(cardinalities).iter().map(exponent).collect();
@@ -50,28 +46,28 @@ pub fn joint(
     weights.iter().map(|weight| total * weight / sum).collect()
 }
 
-/// The marginal of a joint distribution that a target measures.
-pub fn marginal(cardinalities: &[u32], joint: &[f64], target: &Target) -> Vec<f64> {
-    let mut values = vec![0.0; target.values.len()];
+/// The table of a query under a joint distribution.
+pub fn marginal(cardinalities: &[u32], joint: &[f64], query: &Query) -> Vec<f64> {
+    let mut values = vec![0.0; usize::try_from(query.cells()).unwrap()];
     for (codes, count) in cells(cardinalities).iter().zip(joint) {
-        values[place(target, codes)] += count;
+        values[place(query, codes)] += count;
     }
     values
 }
 
-/// The loss of a joint distribution, and by how much it is above the smallest at most.
+/// The loss of a joint distribution, and a bound on its distance from the smallest loss.
 ///
-/// The loss is convex, so no distribution of as many records is better by more than its linear approximation says: that
+/// The loss is convex, so its linear approximation bounds the gain of any distribution of as many records: at most that
 /// of putting them all on the joint value where the gradient is smallest.
 pub fn loss_and_gap(cardinalities: &[u32], joint: &[f64], targets: &[Target], zeros: &[Zeros]) -> (f64, f64) {
     let mut loss = 0.0;
     let mut gradient = vec![0.0; joint.len()];
     for target in targets {
-        let have = marginal(cardinalities, joint, target);
+        let have = marginal(cardinalities, joint, &target.query);
         let residuals: Vec<f64> = have.iter().zip(&target.values).map(|(have, want)| have - want).collect();
         loss += target.weight * residuals.iter().map(|r| r * r).sum::<f64>() / 2.0;
         for (codes, slope) in cells(cardinalities).iter().zip(&mut gradient) {
-            *slope += target.weight * residuals[place(target, codes)];
+            *slope += target.weight * residuals[place(&target.query, codes)];
         }
     }
     let total: f64 = joint.iter().sum();
@@ -82,7 +78,7 @@ pub fn loss_and_gap(cardinalities: &[u32], joint: &[f64], targets: &[Target], ze
     (loss, here - total * least)
 }
 
-/// Cells of a triangulated graph: every cost anew before each elimination, the whole graph at a time.
+/// Cells of a triangulated graph: all costs of the whole graph are recomputed before each elimination.
 pub fn model_cells(cardinalities: &[u32], cliques: &[Vec<usize>]) -> u128 {
     let size = |a: usize| f64::from(cardinalities[a]);
     let mut best = u128::MAX;

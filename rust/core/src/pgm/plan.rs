@@ -1,36 +1,36 @@
-//! How to work out marginals that no clique of the tree holds: which messages, in which order, at what cost.
+//! Plan the marginals that no clique of the tree holds: which messages, in which order, at what cost.
 //!
-//! A *message* over an edge of the tree is a conditional table, P(wanted attributes behind the edge | separator). A clique works
-//! it out from its own margin and the messages of the cliques behind; a marginal is worked out the same way, at a clique
-//! where messages from all sides meet. What a message says depends on the edge and the wanted attributes only, so marginals
-//! share it: all that want `a` from afar use one chain of tables P(a | separator).
-//! Each marginal may meet at any clique between its attributes; the one that adds least to what is planned is taken.
-//! Nothing is computed here. Cost: O(cliques between the attributes) for each marginal.
+//! A *message* over an edge of the tree is a conditional table, P(wanted attributes behind the edge | separator). A
+//! clique computes it from its own margin and the messages of the cliques behind; a marginal is computed the same way,
+//! at a clique where messages from all sides meet. A message depends only on the edge and the wanted attributes, so
+//! marginals share it: all that want `a` from far away use one chain of tables P(a | separator).
+//! Messages of a marginal may meet at any clique between its attributes; the plan takes the one that adds the least
+//! cost. Nothing is computed here. Cost: O(cliques between the attributes) for each marginal.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::graph::cells;
 use super::tree::{Tree, contains};
 
-/// A stored cell costs about as much as so many multiplications: memory has to be got for it.
+/// A stored cell costs about as much as this many multiplications, because of its memory.
 const STORED: f64 = 10.0;
 
-/// A table to be worked out at a clique.
+/// A table to compute at a clique.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The clique.
     pub node: usize,
     /// Attributes of the result; for a message those of the separator, then the wanted ones.
     pub kept: Vec<usize>,
-    /// How many of the last ones are given the others; none for a marginal.
+    /// How many of the last attributes are conditional on the others; none for a marginal.
     pub wanted: usize,
-    /// The margin of the clique that it begins with, sorted.
+    /// The margin of the clique to start from, sorted.
     pub margin: Vec<usize>,
     /// Messages to multiply it by, in this order, and what to sum out with each.
     pub inputs: Vec<(usize, Vec<usize>)>,
-    /// What it costs, with all that it needs.
+    /// Its cost, including the messages that it needs.
     pub work: f64,
-    /// What it costs by itself.
+    /// Its cost without them.
     own: f64,
     /// Cells of its largest table, or of a message that it needs.
     pub largest: u128,
@@ -44,17 +44,17 @@ pub struct Plan<'a> {
     tree: &'a Tree,
     /// For each attribute and each clique without it: the next clique on the way there.
     sides: Vec<Vec<usize>>,
-    /// All messages that were thought of.
+    /// All messages considered so far.
     pub messages: Vec<Job>,
-    /// Whether each is to be worked out.
+    /// Whether each is in the plan.
     pub chosen: Vec<bool>,
-    /// Cells of those that are.
+    /// Cells of the messages in the plan.
     pub stored: u128,
     known: HashMap<(usize, usize, Vec<usize>), usize>,
 }
 
 impl<'a> Plan<'a> {
-    /// Plan nothing yet.
+    /// An empty plan.
     pub fn new(tree: &'a Tree) -> Self {
         let nodes = &tree.nodes;
         let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
@@ -64,7 +64,7 @@ impl<'a> Plan<'a> {
         }
         let mut sides = vec![vec![usize::MAX; nodes.len()]; tree.cardinalities.len()];
         for (attribute, sides) in sides.iter_mut().enumerate() {
-            // From the cliques that have it outwards.
+            // Outwards from the cliques that have it.
             let mut reached: Vec<usize> =
                 (0..nodes.len()).filter(|&n| nodes[n].attributes.binary_search(&attribute).is_ok()).collect();
             let mut seen = vec![false; nodes.len()];
@@ -83,8 +83,8 @@ impl<'a> Plan<'a> {
         Self { tree, sides, messages: Vec::new(), chosen: Vec::new(), stored: 0, known: HashMap::new() }
     }
 
-    /// Plan the marginal of a sorted set; `Err` with the cells of its largest table if all ways have one above `limit` cells,
-    /// or cost more than `most`.
+    /// Plan the marginal of a sorted set; `Err` with the cells of its largest table if all ways have one above `limit`
+    /// cells, or cost more than `most`.
     pub fn marginal(&mut self, set: &[usize], limit: u128, most: f64) -> Result<Job, u128> {
         let nodes = &self.tree.nodes;
         let holding = (0..nodes.len()).filter(|&n| contains(&nodes[n].attributes, set));
@@ -106,14 +106,14 @@ impl<'a> Plan<'a> {
         Ok(best)
     }
 
-    /// Whether a clique has one of the attributes, or ways to them lead through it.
+    /// Whether a clique has one of the attributes, or lies on a path to them.
     fn is_between(&self, node: usize, set: &[usize]) -> bool {
         let side = |a: &usize| self.sides[*a][node];
         let first = set.first().map(side);
         set.iter().any(|a| side(a) == usize::MAX || Some(side(a)) != first)
     }
 
-    /// The table over `kept` at a clique, the last `wanted` of which are given the others.
+    /// The table over `kept` at a clique; its last `wanted` attributes are conditional on the others.
     fn job(&mut self, node: usize, kept: Vec<usize>, wanted: usize) -> Job {
         let sizes = &self.tree.cardinalities;
         let mut behind: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -144,7 +144,7 @@ impl<'a> Plan<'a> {
             margin: margin.clone(),
             kept,
         };
-        // Next comes the message whose product is smallest, for fewer attributes are left after each.
+        // Take the message with the smallest product next: each leaves fewer attributes.
         let mut now = margin;
         while !inputs.is_empty() {
             let product = |(message, _): &(usize, Vec<usize>)| {
@@ -167,7 +167,7 @@ impl<'a> Plan<'a> {
         job
     }
 
-    /// The message of what is wanted behind an edge.
+    /// The message of the wanted attributes behind an edge.
     fn message(&mut self, from: usize, to: usize, wanted: Vec<usize>) -> usize {
         let key = (from, to, wanted);
         if let Some(&known) = self.known.get(&key) {
@@ -181,18 +181,18 @@ impl<'a> Plan<'a> {
         self.messages.len() - 1
     }
 
-    /// The attributes that a message brings.
+    /// The attributes that a message adds.
     fn fresh(&self, message: usize) -> &[usize] {
         let Job { kept, wanted, .. } = &self.messages[message];
         &kept[kept.len() - wanted..]
     }
 
-    /// The attributes that two neighbours share: the separator of the one further down.
+    /// The attributes that two neighbours share: the separator of the deeper one.
     fn separator(&self, one: usize, other: usize) -> &'a [usize] {
         &self.tree.nodes[one.max(other)].separator
     }
 
-    /// What a job costs beyond what is planned already.
+    /// The cost that a job adds to the plan.
     fn added(&self, job: &Job) -> f64 {
         let missing = job.inputs.iter().map(|(message, _)| *message).filter(|&message| !self.chosen[message]);
         job.own + missing.map(|message| self.added(&self.messages[message])).sum::<f64>()

@@ -1,18 +1,18 @@
-//! Records of a calibrated tree, by randomised rounding along it.
+//! Draw records from a calibrated tree, by randomised rounding.
 //!
-//! The root's cells are dealt to the records in their proportions; then, clique by clique, the records of each row (those
-//! that agree on the separator) are dealt the cells of the clique's other attributes. Numbers are rounded at random so
-//! that they are right on average (systematic sampling, as in [`crate::start`]), so a clique's marginal is off by
+//! The root's cells are assigned to the records in their proportions. Then, clique by clique, the records of each row
+//! (those that agree on the separator) get cells of the clique's other attributes. Numbers are rounded at random so
+//! that they are right on average (systematic sampling, as in [`crate::draw`]), so a clique's marginal is off by
 //! less than one record a cell given its separator. Cost: O(records * attributes + cells of the tree).
 
 use rayon::prelude::*;
 
-use super::place::placement;
 use super::tree::{Belief, Tree};
+use crate::draw::{Law, deal, fill_given};
 use crate::error::Result;
 use crate::parallel::{Cancel, zeros};
+use crate::query::Query;
 use crate::random::Random;
-use crate::start::{Law, deal, fill_given};
 use crate::table::Codes;
 
 /// Draw records; the columns are in the order of the tree's attributes.
@@ -35,7 +35,7 @@ pub fn records(tree: &Tree, beliefs: &[Belief], records: usize, seed: u64, cance
     Ok(columns.into_iter().flatten().collect())
 }
 
-/// The columns of the attributes that a clique has and its parent has not.
+/// The columns of the attributes that a clique has and its parent lacks.
 fn clique(
     tree: &Tree,
     belief: &Belief,
@@ -48,9 +48,10 @@ fn clique(
     let size = |a: usize| tree.cardinalities[a];
     let fresh: Vec<usize> = node.attributes.iter().copied().filter(|a| !node.separator.contains(a)).collect();
     let choices: u32 = fresh.iter().map(|&a| size(a)).product();
-    let own: Vec<(usize, u32)> = node.separator.iter().chain(&fresh).map(|&a| (a, size(a))).collect();
+    let own: Vec<usize> = node.separator.iter().chain(&fresh).copied().collect();
+    let own = Query::marginal(&own, &tree.cardinalities)?;
     let mut weights: Vec<f64> = zeros(belief.table.len())?;
-    match placement(&own, &node.attributes, |_, code| code) {
+    match own.places(&node.attributes, &tree.cardinalities) {
         None => weights.copy_from_slice(&belief.table),
         Some(places) => places.iter().zip(&belief.table).for_each(|(&place, &value)| weights[place as usize] = value),
     }

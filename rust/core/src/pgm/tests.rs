@@ -8,11 +8,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::parallel;
+use crate::query::Axis;
 use crate::random::Random;
 
 const LIMIT: u64 = 1 << 30;
 
-/// Cliques of every shape that inference can stumble over, with the number of attributes.
+/// Cliques of every shape that may break inference, with the number of attributes.
 const SHAPES: [(&str, usize, &[&[usize]]); 14] = [
     ("nothing", 3, &[]),
     ("the total", 2, &[&[]]),
@@ -51,17 +52,18 @@ impl Problem {
             let axes = clique.iter().map(|&attribute| {
                 let size = cardinalities[attribute];
                 let buckets = size.div_ceil(2);
-                let map =
-                    (coarse && random.below(2) == 0).then(|| (0..size).map(|_| random.below_u32(buckets)).collect());
-                Axis { attribute, size: if map.is_some() { buckets } else { size }, map }
+                if coarse && random.below(2) == 0 {
+                    let of = (0..size).map(|_| random.below_u32(buckets)).collect();
+                    Axis::in_buckets(attribute, of, Some(buckets))
+                } else {
+                    Axis::plain(attribute, size)
+                }
             });
-            let axes: Vec<Axis> = axes.collect();
-            let cells = axes.iter().map(|axis| axis.size as usize).product();
+            let query = Query::new(axes.collect(), cardinalities).unwrap();
             let sigma = noise * (0.5 + random.unit());
-            let mut target = Target { axes, values: vec![0.0; cells], weight: 1.0 / (sigma * sigma) };
-            let exact = naive::marginal(cardinalities, &truth, &target);
-            target.values = exact.iter().map(|value| value + 4.0 * sigma * (random.unit() - 0.5)).collect();
-            targets.push(target);
+            let exact = naive::marginal(cardinalities, &truth, &query);
+            let values = exact.iter().map(|value| value + 4.0 * sigma * (random.unit() - 0.5)).collect();
+            targets.push(Target::new(query, values, 1.0 / (sigma * sigma)).unwrap());
         }
         Self { cardinalities: cardinalities.to_vec(), targets, zeros: Vec::new(), total }
     }
@@ -78,9 +80,9 @@ impl Problem {
         let mut random = Random::new([seed, 2]);
         let cells: usize = clique.iter().map(|&a| self.cardinalities[a] as usize).product();
         let mut forbidden: Vec<bool> = (0..cells).map(|_| random.unit() < share).collect();
-        // Whatever else is forbidden, the record of zeros is not.
+        // The record of zeros is never forbidden.
         forbidden[0] = false;
-        self.zeros.push((clique.to_vec(), forbidden));
+        self.zeros.push((Query::marginal(clique, &self.cardinalities).unwrap(), forbidden));
         self
     }
 
@@ -105,14 +107,14 @@ impl Problem {
 }
 
 fn plain(cardinalities: &[u32], clique: &[usize]) -> Target {
-    let axes: Vec<Axis> =
-        clique.iter().map(|&attribute| Axis { attribute, map: None, size: cardinalities[attribute] }).collect();
-    let cells = axes.iter().map(|axis| axis.size as usize).product();
-    Target { axes, values: vec![0.0; cells], weight: 1.0 }
+    let query = Query::marginal(clique, cardinalities).unwrap();
+    let cells = usize::try_from(query.cells()).unwrap();
+    Target::new(query, vec![0.0; cells], 1.0).unwrap()
 }
 
 /// Every set of up to three attributes, each in some order.
-fn queries(attributes: usize) -> Vec<Vec<usize>> {
+fn queries(cardinalities: &[u32]) -> Vec<Query> {
+    let attributes = cardinalities.len();
     let mut all = vec![vec![]];
     for a in 0..attributes {
         all.push(vec![a]);
@@ -121,7 +123,7 @@ fn queries(attributes: usize) -> Vec<Vec<usize>> {
             all.extend((a + 1..attributes).filter(|&c| c != b).map(|c| vec![b, c, a]));
         }
     }
-    all
+    all.iter().map(|clique: &Vec<usize>| Query::marginal(clique, cardinalities).unwrap()).collect()
 }
 
 fn assert_near(a: &[f64], b: &[f64], what: &str) {
@@ -154,11 +156,12 @@ proptest! {
         let joint = problem.joint(&model);
         let (loss, _) = naive::loss_and_gap(&problem.cardinalities, &joint, &problem.targets, &problem.zeros);
         prop_assert!((model.loss() - loss).abs() <= 1e-9 * loss);
-        let cliques = queries(attributes);
-        let found = model.marginals(&cliques, &Cancel::default()).unwrap();
-        for (clique, table) in cliques.iter().zip(found) {
-            let expected = naive::marginal(&problem.cardinalities, &joint, &plain(&problem.cardinalities, clique));
-            assert_near(&table, &expected, &format!("{} {clique:?}", SHAPES[shape].0));
+        let mut asked = queries(&problem.cardinalities);
+        asked.extend(problem.targets.iter().map(|target| target.query.clone()));
+        let found = model.marginals(&asked, &Cancel::default()).unwrap();
+        for (query, table) in asked.iter().zip(found) {
+            let expected = naive::marginal(&problem.cardinalities, &joint, query);
+            assert_near(&table, &expected, &format!("{} {query:?}", SHAPES[shape].0));
         }
     }
 
@@ -189,14 +192,15 @@ proptest! {
         let sizes = &problem.cardinalities;
         let rows: Vec<Vec<u32>> =
             (0..records).map(|r| columns.iter().map(|codes| codes.column().code(r)).collect()).collect();
-        for (clique, forbidden) in &problem.zeros {
+        for (query, forbidden) in &problem.zeros {
+            let clique = query.clique().unwrap();
             for row in &rows {
                 prop_assert!(!forbidden[clique.iter().fold(0, |cell, &a| cell * sizes[a] as usize + row[a] as usize)]);
             }
         }
         for target in &problem.targets {
-            let clique: Vec<usize> = target.axes.iter().map(|axis| axis.attribute).collect();
-            let expected = naive::marginal(sizes, &joint, &plain(sizes, &clique));
+            let clique: Vec<usize> = target.query.attributes().collect();
+            let expected = naive::marginal(sizes, &joint, &plain(sizes, &clique).query);
             let mut counts = vec![0.0; expected.len()];
             for row in &rows {
                 counts[clique.iter().fold(0, |cell, &a| cell * sizes[a] as usize + row[a] as usize)] += 1.0;
@@ -243,7 +247,7 @@ proptest! {
             prop_assert!(tree.cliques.iter().filter(|larger| tree::contains(larger, clique)).count() == 1);
         }
         for a in 0..attributes {
-            // Its cliques form one subtree: all but one hang on another of them.
+            // Its cliques form one subtree: all but one have a parent among them.
             let has = |n: usize| tree.cliques[n].contains(&a);
             let tops = (0..tree.cliques.len()).filter(|&n| has(n) && (n == 0 || !has(tree.parents[n]))).count();
             prop_assert_eq!(tops, 1, "attribute {}", a);
@@ -298,7 +302,7 @@ fn threads_change_nothing() {
         let cancel = Cancel::default();
         let mut model = Pgm::new(cardinalities, &targets, &[], 5e4, None, LIMIT, &cancel).unwrap();
         let losses: Vec<f64> = (0..8).map(|_| model.step(&cancel).unwrap()).collect();
-        let marginals = model.marginals(&queries(5), &cancel).unwrap();
+        let marginals = model.marginals(&queries(cardinalities), &cancel).unwrap();
         let records = model.records(5_000, 3, &cancel).unwrap();
         let codes: Vec<Vec<u32>> =
             records.iter().map(|codes| (0..5_000).map(|r| codes.column().code(r)).collect()).collect();
@@ -325,13 +329,14 @@ fn a_warm_start_goes_on_where_the_other_ended() {
 fn an_interrupted_step_changes_nothing() {
     let problem = Problem::of_shape(6, false, 4);
     let mut model = problem.fitted(5);
-    let (loss, before) = (model.loss(), model.marginals(&[vec![0, 5]], &Cancel::default()).unwrap());
+    let ends = [Query::marginal(&[0, 5], &problem.cardinalities).unwrap()];
+    let (loss, before) = (model.loss(), model.marginals(&ends, &Cancel::default()).unwrap());
     let cancel = Cancel::default();
     cancel.cancel();
     assert_eq!(model.step(&cancel), Err(Error::Interrupted));
-    assert_eq!(model.marginals(&[vec![0, 5]], &cancel), Err(Error::Interrupted));
+    assert_eq!(model.marginals(&ends, &cancel), Err(Error::Interrupted));
     assert!(model.loss().to_bits() == loss.to_bits());
-    assert_eq!(model.marginals(&[vec![0, 5]], &Cancel::default()).unwrap(), before);
+    assert_eq!(model.marginals(&ends, &Cancel::default()).unwrap(), before);
 }
 
 #[test]
@@ -342,19 +347,24 @@ fn a_model_too_large_is_refused_before_it_is_built() {
     let refused = Pgm::new(&cardinalities, &targets, &[], 10.0, None, LIMIT, &Cancel::default());
     let Err(Error::ModelTooLarge { cells, .. }) = refused else { panic!("{refused:?}") };
     assert_eq!(cells, 4 * 2_000u128.pow(3));
-    // The tree is small enough, but not what connects the ends of a chain.
+    // The tree is small enough, but not the table that connects the ends of a chain.
     let targets: Vec<Target> = (0..5).map(|a| plain(&[30; 6], &[a, a + 1])).collect();
     let mut model = Pgm::new(&[30; 6], &targets, &[], 10.0, None, 1 << 22, &Cancel::default()).unwrap();
-    assert!(model.marginals(&[vec![0, 5]], &Cancel::default()).is_ok());
-    let all: Vec<usize> = (0..6).collect();
+    assert!(model.marginals(&[plain(&[30; 6], &[0, 5]).query], &Cancel::default()).is_ok());
+    let all = Query::marginal(&[0, 1, 2, 3, 4, 5], &[30; 6]).unwrap();
     assert!(matches!(model.marginals(&[all], &Cancel::default()), Err(Error::ModelTooLarge { .. })));
+    // One code each, but far more buckets.
+    let wide = Query::new(vec![Axis::in_buckets(0, vec![0; 30].into(), Some(1 << 30))], &[30; 6]).unwrap();
+    let found = model.marginals(std::slice::from_ref(&wide), &Cancel::default());
+    assert!(matches!(found, Err(Error::ModelTooLarge { .. })));
+    assert_eq!(model.marginals_within(u64::MAX, &[wide], &Cancel::default()).unwrap(), [None]);
 }
 
 #[test]
 fn marginals_that_cost_too_much_are_left_out() {
     let problem = Problem::of_shape(3, false, 8);
     let mut model = problem.fitted(5);
-    let (cliques, cancel) = (queries(5), Cancel::default());
+    let (cliques, cancel) = (queries(&problem.cardinalities), Cancel::default());
     let all: Vec<Option<Vec<f64>>> = model.marginals(&cliques, &cancel).unwrap().into_iter().map(Some).collect();
     assert_eq!(model.marginals_within(u64::MAX, &cliques, &cancel).unwrap(), all);
     assert_eq!(model.marginals_within(0, &cliques, &cancel).unwrap(), vec![None; cliques.len()]);
@@ -364,14 +374,14 @@ fn marginals_that_cost_too_much_are_left_out() {
             if let (Some(one), Some(other)) = (one, other) {
                 assert_near(one, other, &format!("{:?}", cliques[i]));
             }
-            // What else is asked for does not matter.
+            // The result does not depend on the other queries.
             assert_eq!(&model.marginals_within(most, &cliques[i..=i], &cancel).unwrap()[0].is_some(), &one.is_some());
         }
     }
-    // One table of more bytes than there may be.
+    // One table above the memory limit.
     let targets: Vec<Target> = (0..5).map(|a| plain(&[30; 6], &[a, a + 1])).collect();
     let mut model = Pgm::new(&[30; 6], &targets, &[], 10.0, None, 1 << 22, &cancel).unwrap();
-    let cliques = [(0..6).collect(), vec![0, 5]];
+    let cliques = [&[0, 1, 2, 3, 4, 5][..], &[0, 5]].map(|clique| Query::marginal(clique, &[30; 6]).unwrap());
     let found = model.marginals_within(u64::MAX, &cliques, &cancel).unwrap();
     assert!(found[0].is_none() && found[1].is_some());
 }
@@ -387,17 +397,17 @@ fn marginals_are_the_same_when_messages_have_to_be_forgotten() {
         let cancel = Cancel::default();
         let mut model = Pgm::new(&[7; 10], &targets, &[], 10.0, Some(&start), LIMIT, &cancel).unwrap();
         model.memory_limit = limit;
-        model.marginals(&queries(10), &cancel).unwrap()
+        model.marginals(&queries(&[7; 10]), &cancel).unwrap()
     };
     let few = found(8 * 7 * 7 * 7 * 7);
-    for ((few, all), clique) in few.iter().zip(found(LIMIT)).zip(queries(10)) {
+    for ((few, all), clique) in few.iter().zip(found(LIMIT)).zip(queries(&[7; 10])) {
         assert_near(few, &all, &format!("{clique:?}"));
     }
 }
 
 #[test]
 fn a_model_without_any_cell_is_refused() {
-    let zeros = [(vec![0], vec![true, true])];
+    let zeros = [(Query::marginal(&[0], &[2, 3]).unwrap(), vec![true, true])];
     let refused = Pgm::new(&[2, 3], &[plain(&[2, 3], &[0, 1])], &zeros, 10.0, None, LIMIT, &Cancel::default());
     assert!(matches!(refused, Err(Error::InvalidParameter(_))));
 }
@@ -409,4 +419,16 @@ fn a_fit_without_anything_to_gain_ends() {
     let mut model = Pgm::new(&[2, 3], &[target], &[], 30.0, None, LIMIT, &Cancel::default()).unwrap();
     assert!(model.step(&Cancel::default()).unwrap() < 1e-20);
     assert!(model.is_exhausted());
+}
+
+#[test]
+fn zeros_and_attributes_that_do_not_fit_are_refused() {
+    let new = |targets: &[Target], zeros: &[Zeros]| {
+        Pgm::new(&[2, 3], targets, zeros, 10.0, None, LIMIT, &Cancel::default()).map(|_| ()).unwrap_err()
+    };
+    let zeros = [(Query::marginal(&[1], &[2, 3]).unwrap(), vec![true, false])];
+    assert_eq!(new(&[], &zeros), Error::WrongValues { values: 2, cells: 3 });
+    let coarse = Axis::in_buckets(0, [0, 0].into(), None);
+    let twice = Query::new(vec![Axis::plain(0, 2), coarse], &[2, 3]).unwrap();
+    assert_eq!(new(&[Target::new(twice, vec![0.0; 2], 1.0).unwrap()], &[]), Error::AttributeTwice { attribute: 0 });
 }

@@ -1,12 +1,13 @@
 //! Exact inference on a junction tree: from potentials to the marginals of all cliques, in two passes.
 //!
-//! A clique's table begins as the sum of its *terms*, all in logarithms: potentials of measured marginals, structural zeros
-//! (minus infinity), and the messages of the cliques that hang on it. Upwards, a clique subtracts the largest value of each row
-//! (a row: the cells that agree on the separator towards its parent), takes exponentials, and sends the logarithm of the
-//! rows' sums. Downwards, each row is scaled to the marginal of the separator, which the parent knows by then; the table is
-//! then the clique's marginal. One exponential a cell, and no row can vanish by underflow, whatever the potentials.
-//! Terms inside other terms are added to these first, and margins are taken from them, so that most work is on small tables.
-//! Cliques of one depth, and pieces of large tables, are shared out between threads; sums have a fixed order.
+//! A clique's table begins as the sum of its *terms*, all in logarithms: potentials of measured marginals, structural
+//! zeros (minus infinity), and the messages of its children. Upwards, a clique subtracts the largest value of each row
+//! (a row: the cells that agree on the separator towards its parent), takes exponentials, and sends the logarithm of
+//! the rows' sums. Downwards, each row is scaled to the marginal of the separator, which the parent has by then; the
+//! table is then the clique's marginal. There is one exponential a cell, and no row can underflow to zero, for any
+//! potentials. Terms inside other terms are added to those first, and margins are taken from them, so that most work is
+//! on small tables. Cliques of one depth, and pieces of large tables, are distributed over threads; sums have a fixed
+//! order.
 //! Cost: about five passes over the cells of the tree, and one for each term that is in no other.
 
 use std::ops::Range;
@@ -15,31 +16,31 @@ use rayon::prelude::*;
 
 use super::exp::exp_all;
 use super::graph::JunctionTree;
-use super::margin::Margin;
 use crate::error::Result;
+use crate::margin::CutMargin;
 use crate::parallel::{Cancel, zeros};
 
-/// Cells whose exponentials one task takes.
+/// Cells whose exponentials one task computes.
 const CHUNK: usize = 1 << 13;
 
-/// What a table is made of.
+/// The source of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The potential of a given factor.
+    /// The potential of a factor.
     Factor(usize),
-    /// The message of a clique further down.
+    /// The message of a child.
     Child(usize),
 }
 
 /// One of the tables that add up to a clique's.
 #[derive(Debug)]
 pub struct Term {
-    /// Where it comes from.
+    /// Its source.
     pub source: Source,
     cells: usize,
     /// The term that it is added to, or the clique itself; always one after it.
     into: Option<usize>,
-    margin: Margin,
+    margin: CutMargin,
 }
 
 /// A clique of the tree.
@@ -49,17 +50,17 @@ pub struct Node {
     pub attributes: Vec<usize>,
     /// Those it shares with its parent.
     pub separator: Vec<usize>,
-    /// Where it hangs; the root on itself.
+    /// Its parent; the root is its own.
     pub parent: usize,
     /// Which of the parent's terms is its message.
     place: usize,
     cells: usize,
-    rows: Margin,
+    rows: CutMargin,
     /// Small sets first.
     pub terms: Vec<Term>,
 }
 
-/// A junction tree with all that can be worked out before there are numbers.
+/// A junction tree with everything that does not depend on the potentials.
 #[derive(Debug)]
 pub struct Tree {
     /// How many codes each attribute has.
@@ -116,11 +117,11 @@ impl Tree {
             let terms = (0..sources.len()).map(|t| {
                 let (set, source) = &sources[t];
                 let host = into[t].map_or(&attributes[..], |u| &sources[u].0);
-                let margin = Margin::new(cardinalities, host, set);
+                let margin = CutMargin::new(cardinalities, host, set);
                 Term { source: *source, cells: cells(set), into: into[t], margin }
             });
             nodes.push(Node {
-                rows: Margin::new(cardinalities, attributes, &separator),
+                rows: CutMargin::new(cardinalities, attributes, &separator),
                 cells: cells(attributes),
                 parent: shape.parents[n],
                 place: 0,
@@ -152,7 +153,7 @@ impl Tree {
         self.levels.iter().cloned()
     }
 
-    /// Room for the tables.
+    /// Memory for the tables.
     pub fn beliefs(&self) -> Result<Vec<Belief>> {
         let belief = |node: &Node| {
             Ok(Belief {
@@ -222,7 +223,7 @@ impl Node {
             term.margin.add(into, &done[t], 1.0);
         }
         self.rows.max(table, message);
-        // A row without any cell stays as it is; its exponentials are zeros.
+        // A row whose cells are all forbidden stays unchanged; its exponentials are zeros.
         for highest in message.iter_mut().filter(|highest| !highest.is_finite()) {
             *highest = 0.0;
         }
@@ -247,7 +248,7 @@ impl Node {
     }
 }
 
-/// Whether a sorted set holds all of another.
+/// Whether a sorted set contains another.
 pub fn contains(set: &[usize], part: &[usize]) -> bool {
     part.iter().all(|a| set.binary_search(a).is_ok())
 }

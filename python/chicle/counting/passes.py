@@ -1,0 +1,104 @@
+"""Rows that are read again for each pass: tables larger than memory are counted batch by batch.
+
+The first pass encodes every row, so rows that do not fit the schema are found before anything is spent. It also counts
+the 1-ways and keeps them, as private as the rows: measuring them needs no further pass.
+Cost: one pass for each list of queries; memory for a few batches and the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle._checks import MEMORY_LIMIT
+from chicle.counting.countable import Countable
+from chicle.counting.counter import Counter
+from chicle.domain import Clique, Domain
+from chicle.errors import SchemaError
+from chicle.query import Asked, Query
+
+__all__ = ["Pass", "Passes"]
+
+
+class Pass(Protocol):
+    """Reads all rows once and counts them."""
+
+    def __call__(self, counter: Counter) -> tuple[Counter, int]:
+        """Return the counter with all rows, and how many rows there were."""
+
+
+class Passes(Countable):
+    """Private rows that are read and encoded each time they are counted.
+
+    Parameters
+    ----------
+    read
+        Reads the rows and counts them; the same rows each time.
+    domain, max_records_per_person
+        As for `Records`.
+    counted
+        The counts of the first pass: the number of records, then the 1-way of each attribute.
+    """
+
+    __slots__ = ("_counted", "_domain", "_max_records_per_person", "_read")
+
+    def __init__(
+        self, read: Pass, domain: Domain, max_records_per_person: int, counted: Mapping[Clique, npt.NDArray[np.int64]]
+    ) -> None:
+        self._read = read
+        self._domain = domain
+        self._max_records_per_person = max_records_per_person
+        self._counted = dict(counted)
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes and their cardinalities."""
+        return self._domain
+
+    @property
+    def max_records_per_person(self) -> int:
+        """How many of these rows one person may have."""
+        return self._max_records_per_person
+
+    def count(
+        self, queries: Sequence[Asked], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
+    ) -> list[npt.NDArray[np.int64]]:
+        """Count all queries in one pass, except those that the first pass has counted."""
+        found = {i: table for i, asked in enumerate(queries) if (table := self._known(asked)) is not None}
+        rest = [i for i in range(len(queries)) if i not in found]
+        if rest:
+            asked = [queries[i] for i in rest]
+            used = {name for one in asked for name in _names(one)}
+            names = [name for name in self._domain if name in used] or list(self._domain)[:1]
+            seen = Domain({name: self._domain[name] for name in names})
+            counter, rows = self._read(Counter(seen, asked, threads, memory_limit=memory_limit))
+            if rows != int(self._counted[()]):
+                raise SchemaError(
+                    "the table had another number of rows when it was read again; stop the program that writes to it"
+                )
+            found.update(zip(rest, counter.result(), strict=True))
+        return [found[i] for i in range(len(queries))]
+
+    def _known(self, asked: Asked) -> npt.NDArray[np.int64] | None:
+        """Return a count of the first pass, if it is one: the number of records, or a 1-way, in buckets or not."""
+        if isinstance(asked, tuple):
+            return self._counted.get(asked)
+        if asked.where or asked.functional is not None or asked.clique not in self._counted:
+            return None
+        counts = self._counted[asked.clique]
+        if not asked.buckets:
+            return counts
+        query = asked.checked(self._domain)
+        summed = np.zeros(query.shape(self._domain), dtype=np.int64)
+        np.add.at(summed, query.buckets[asked.clique[0]], counts)
+        return summed
+
+    def __repr__(self) -> str:
+        return f"Passes over {self._domain!r}"
+
+
+def _names(asked: Asked) -> tuple[str, ...]:
+    return asked if not isinstance(asked, Query) else (*asked.where, *asked.clique)

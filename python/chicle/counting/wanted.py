@@ -1,0 +1,78 @@
+"""Queries as the counting kernels take them: axes by position among the attributes that occur in any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle.domain import Domain
+from chicle.errors import DomainError
+from chicle.query import Asked, Query, as_query
+
+__all__ = ["Wanted"]
+
+_MAX_AXES = 32  # the limit of numpy before version 2
+
+
+class Wanted:
+    """Checked queries, in the form that kernels take.
+
+    Parameters
+    ----------
+    domain
+        The attributes of the rows.
+    queries
+        Queries, or cliques.
+
+    Attributes
+    ----------
+    queries
+        The checked queries.
+    attributes
+        The attributes that the queries need, in domain order.
+    """
+
+    def __init__(self, domain: Domain, queries: Iterable[Asked | Iterable[str]]) -> None:
+        if isinstance(queries, str):
+            raise DomainError("queries must be a list of tuples of attribute names, not a string")
+        self._domain = domain
+        self.queries: list[Query | tuple[str, ...]] = [
+            asked.checked(domain) if isinstance(asked, Query) else domain.check(asked) for asked in queries
+        ]
+        self._counted = [_counted(asked) for asked in self.queries]
+        for clique, _ in self._counted:
+            if len(clique) > _MAX_AXES:
+                raise DomainError(
+                    f"a clique of {len(clique)} attributes is too large; an array has at most {_MAX_AXES} axes"
+                )
+        used = {name for clique, _ in self._counted for name in clique}
+        # The clique () has no attribute, but counting the records still needs a column.
+        self.attributes = [name for name in domain if name in used] or list(domain)[:1]
+
+    def arguments(self) -> tuple[list[str], list[int], list[list[tuple[int, npt.NDArray[np.uint32] | None]]]]:
+        """Return names, cardinalities, and for each query its axes: positions, and buckets if there are any."""
+        position = {name: i for i, name in enumerate(self.attributes)}
+        cardinalities = [self._domain[name] for name in self.attributes]
+        axes = [[(position[name], buckets.get(name)) for name in clique] for clique, buckets in self._counted]
+        return self.attributes, cardinalities, axes
+
+    def answers(self, tables: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
+        """Return the answers to the queries from the flat tables that the kernel counted."""
+        return [self._answer(asked, table) for asked, table in zip(self.queries, tables, strict=True)]
+
+    def _answer(self, asked: Asked, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        if isinstance(asked, tuple):
+            return table.reshape(self._domain.shape(asked))
+        groups = [self._domain[name] for name in asked.where]
+        table = np.asarray(table.reshape((*groups, *asked.table_shape(self._domain)))[tuple(asked.where.values())])
+        return table if asked.functional is None else asked.functional(table)
+
+
+def _counted(asked: Query | tuple[str, ...]) -> tuple[tuple[str, ...], Any]:
+    """Return the clique that is counted for a query, and the buckets of its attributes."""
+    if isinstance(asked, tuple):
+        return asked, {}
+    return (*asked.where, *asked.clique), as_query(asked).buckets

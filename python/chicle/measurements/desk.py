@@ -1,0 +1,455 @@
+"""The desk: the one door between a mechanism and private counts, and it goes through the ledger.
+
+A mechanism gets a desk and nothing else of the private side. Whatever it asks is checked, paid for, answered with exact
+noise and written into the transcript; there is no way to the rows themselves. Desks over merged values are doors to the
+same rows, ledger and transcript.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle._checks import MEMORY_LIMIT
+from chicle.counting.countable import UNITS, Cached, Countable, Expect, Independence
+from chicle.domain import Clique, Domain
+from chicle.errors import BudgetExceeded, DomainError, ParameterError, PrivacyError
+from chicle.measurements.measurement import Measurement, best_one_ways
+from chicle.measurements.merges import Merge
+from chicle.measurements.scores import Choice, Scores, independence, vector_sensitivity, whole_weights
+from chicle.measurements.transcript import Transcript
+from chicle.privacy.budget import Accounting, budget_shares, calibrate, calibrate_choice, real
+from chicle.privacy.events import Event, ExponentialEvent, GaussianEvent
+from chicle.privacy.ledger import Ledger
+from chicle.privacy.primitives import release_choice, release_gaussian
+from chicle.query import Asked, Query, one_ways
+
+__all__ = ["Desk", "Progress"]
+
+Zeros: TypeAlias = Mapping[Clique, npt.NDArray[np.bool_]]
+
+Progress: TypeAlias = Callable[[int, float], None]
+"""Called after each pass or round with its number, from 1, and how far it is from its goal."""
+
+_ROUNDING = 2.0**-40  # of a budget: parts of it may add up to so much more than the whole
+_MOST = 2.0**53  # units: more than any distance; penalties are cut there, which moves no score by more
+
+
+@dataclass(frozen=True)
+class _Purse:
+    """What a mechanism may spend of a ledger."""
+
+    ledger: Ledger
+    rho: float
+    begun: float
+
+    @property
+    def left(self) -> float:
+        return self.rho - (self.ledger.spent - self.begun)
+
+    def check(self, events: Sequence[Event]) -> None:
+        """Raise `BudgetExceeded` unless these events can be paid for, here and in the ledger; nothing is spent."""
+        self.ledger.check(events)
+        cost = math.fsum(event.rho(self.ledger.budget.accounting) for event in events)
+        if cost > self.left + _ROUNDING * self.rho:
+            raise BudgetExceeded(
+                f"this release costs rho {cost:.6g}, but of the {self.rho:.6g} that may be spent here only "
+                f"{self.left:.6g} is left; nothing was spent"
+            )
+
+
+class Desk:
+    """All that a mechanism sees of the private side.
+
+    Parameters
+    ----------
+    rows
+        The private rows.
+    ledger
+        What pays.
+    rho
+        What may be spent here; all that is left in the ledger, if ``None``.
+    ordinal
+        Attributes whose codes have an order.
+    zeros
+        Structural zeros: for some cliques, the cells that no allowed row can occupy.
+    clean
+        Sets cells that no allowed row can occupy to 0 in measurements.
+    threads
+        How many threads to use; all there are, if ``None``.
+    progress
+        What a mechanism of several rounds calls after each.
+
+    Examples
+    --------
+    >>> import chicle
+    >>> census = chicle.datasets.census(2_000, d=4)
+    >>> desk = Desk(census, chicle.Ledger(chicle.Budget(epsilon=1, delta=1e-9)))
+    >>> one_ways = desk.measure([(name,) for name in desk.domain], rho=desk.left / 2)
+    >>> desk.score([("AGE", "SEX")], desk.independence(), rho=desk.left)
+    Scores of 1 cliques, sigma 7.771 records
+    >>> len(desk.transcript)
+    5
+    """
+
+    def __init__(
+        self,
+        rows: Countable,
+        ledger: Ledger,
+        *,
+        rho: float | None = None,
+        ordinal: Collection[str] = (),
+        zeros: Zeros | None = None,
+        clean: Callable[[Iterable[Measurement]], Sequence[Measurement]] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if not isinstance(ledger, Ledger):
+            raise PrivacyError(f"a fit is paid for by a chicle.Ledger, not a {type(ledger).__name__}")
+        self.__rows = rows
+        self.__cached: Cached | None = None
+        self._purse = _Purse(ledger, ledger.remaining if rho is None else rho, ledger.spent)
+        self._parent: tuple[Desk, Merge] | None = None
+        self._clean = clean
+        self.ordinal = frozenset(ordinal)
+        self.zeros: Zeros = dict(zeros or {})
+        self.threads, self.progress = threads, progress
+        self.transcript = Transcript()
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes and their cardinalities."""
+        return self.__rows.domain
+
+    @property
+    def k(self) -> int:
+        """How many rows one person may have: the ``k`` of every sensitivity."""
+        return self.__rows.max_records_per_person
+
+    @property
+    def left(self) -> float:
+        """The rho that may still be spent here."""
+        return self._purse.left
+
+    @property
+    def spent(self) -> float:
+        """The rho that was spent here so far."""
+        return self._purse.ledger.spent - self._purse.begun
+
+    @property
+    def accounting(self) -> Accounting:
+        """The currency of the ledger."""
+        return self._purse.ledger.budget.accounting
+
+    @property
+    def protected(self) -> bool:
+        """False where noise comes from a test's seed."""
+        return self._purse.ledger.protected
+
+    @property
+    def merge(self) -> Merge | None:
+        """Which values are one here."""
+        return None if self._parent is None else self._parent[1]
+
+    @property
+    def original(self) -> Domain:
+        """The attributes before any merge: what the transcript speaks of."""
+        return self.domain if self._parent is None else self._parent[0].original
+
+    @property
+    def targets(self) -> list[Measurement]:
+        """All measurements so far, over the attributes before any merge; 0 in cells that no allowed row can occupy."""
+        measured = self.transcript.measurements
+        return list(measured if self._clean is None else self._clean(measured))
+
+    def measure_one_ways(self, *, rho: float) -> list[Measurement]:
+        """Release the 1-way of every attribute, as `measure` does, for rho in all."""
+        return self.measure(one_ways(self.domain), rho=rho, purpose="1-way")
+
+    def one_ways(self) -> list[Measurement]:
+        """Return the most precise measurement of each attribute so far, over the values of this desk; free."""
+        if self._parent is None:
+            return list(best_one_ways(self.transcript.measurements, self.domain).values())
+        parent, merge = self._parent
+        return [merge.over(one) for one in parent.one_ways()]
+
+    def independence(self) -> Independence:
+        """Return what independent attributes would give, by the released 1-ways; free."""
+        return independence(self.one_ways(), self.domain)
+
+    def measure(
+        self,
+        queries: Iterable[Asked | Iterable[str]],
+        *,
+        rho: float | None = None,
+        sigma: float | Sequence[float] | None = None,
+        shares: Sequence[float] | None = None,
+        purpose: str = "marginal",
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> list[Measurement]:
+        """Release the answers to queries with exactly rounded Gaussian noise.
+
+        Neighbours: add or remove one person, who has at most k rows.
+        Sensitivity: those rows may share one cell, so the counts of a clique move by at most k in L2 (not sqrt k), at
+        any resolution and in any group; `Query.l2_sensitivity` says it for functionals. An answer of sensitivity s at
+        noise sigma costs ``s^2 / (2 sigma^2)`` of rho.
+
+        All queries are paid for in one debit or not at all; if anything fails before noise is drawn, nothing is spent.
+
+        Parameters
+        ----------
+        queries
+            What to measure: queries or cliques; ``()`` is the number of records.
+        rho
+            The cost of all of them.
+        sigma
+            Instead of rho: the standard deviation of the noise, for all queries or for each.
+        shares
+            Which share of rho each query gets; ~ cells^(2/3) by default, which gives the least noise in all.
+        purpose
+            What the ledger calls these releases.
+        memory_limit
+            As for `chicle.count`.
+        """
+        if isinstance(queries, str):
+            raise DomainError("queries must be a list of tuples of attribute names, not a string")
+        asked = [
+            (one if isinstance(one, Query) else Query(self.domain.check(one))).checked(self.domain) for one in queries
+        ]
+        # The transcript speaks of the attributes before any merge. What it cannot say is refused before it is paid.
+        original = None if self.merge is None else [self.merge.behind(query) for query in asked]
+        sensitivities = [query.l2_sensitivity(self.k) for query in asked]
+        sigmas = self._sigmas(asked, sensitivities, rho, sigma, shares)
+        events = [
+            GaussianEvent(
+                purpose=purpose,
+                clique=query.clique,
+                l2_sensitivity=sensitivity,
+                sigma=noise,
+                values=query.cells(self.domain),
+            )
+            for query, sensitivity, noise in zip(asked, sensitivities, sigmas, strict=True)
+        ]
+        ledger = self._purse.ledger
+        self._purse.check(events)
+        rows = self.__rows if self.__cached is None else self.__cached
+        exact = rows.count(
+            [query.clique if query.plain else query for query in asked],
+            threads=self.threads,
+            memory_limit=memory_limit,
+        )
+        noisy = release_gaussian(exact, events, ledger)
+        measured = [
+            Measurement(query.clique, values, noise, ledger.protected, query.buckets, query.where, query.functional)
+            for query, values, noise in zip(asked, noisy, sigmas, strict=True)
+        ]
+        self.transcript.entries += (
+            measured
+            if original is None
+            else [replace(one, buckets=query.buckets) for one, query in zip(measured, original, strict=True)]
+        )
+        return measured
+
+    def score(
+        self,
+        queries: Sequence[Clique],
+        expect: Expect,
+        *,
+        rho: float,
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> Scores:
+        """Release how far the counts of cliques are from what is expected, with exactly rounded Gaussian noise.
+
+        Neighbours: add or remove one person, who has at most k rows.
+        Sensitivity: each of K distances moves by at most k records, the vector by sqrt(K) times that in L2;
+        `chicle.measurements.scores` proves it.
+
+        Parameters
+        ----------
+        queries
+            The cliques to compare.
+        expect
+            Gives the tables to compare with, made from releases alone: a model's `expect`, or `independence`.
+        rho
+            The cost of the whole vector.
+        memory_limit
+            Most bytes that the counts of one clique may take; they are not kept.
+        """
+        kind = "InDif" if isinstance(expect, Independence) else "distances"
+        rows = self.__rows if self.__cached is None else self.__cached
+        return self._scores(
+            queries,
+            kind,
+            1,
+            rho,
+            lambda named: rows.distances(named, expect, threads=self.threads, memory_limit=memory_limit),
+        )
+
+    def dependence(self, pairs: Sequence[Clique], *, rho: float, memory_limit: int = MEMORY_LIMIT) -> Scores:
+        """Release InDif as published: how far pairs are from the product of their own exact margins.
+
+        Neighbours: add or remove one person, who has at most k rows.
+        Sensitivity: each of K scores moves by at most 4k records, the vector by sqrt(K) times that in L2;
+        `chicle.measurements.scores` proves it.
+
+        Parameters
+        ----------
+        pairs
+            Pairs of attributes.
+        rho, memory_limit
+            As for `score`.
+        """
+        for pair in pairs:
+            if len(pair) != 2:
+                raise DomainError(f"InDif is a score of pairs; {pair!r} has {len(pair)} attributes")
+        return self._scores(
+            pairs,
+            "InDif",
+            4,
+            rho,
+            lambda named: self.__rows.dependence(named, threads=self.threads, memory_limit=memory_limit),
+        )
+
+    def choose(
+        self,
+        candidates: Sequence[Clique],
+        expect: Expect,
+        *,
+        rho: float | None = None,
+        epsilon: float | None = None,
+        weights: Sequence[float] | None = None,
+        penalties: Sequence[float] | None = None,
+        keeps: Callable[[Sequence[Clique]], Sequence[bool]] | None = None,
+        context: Mapping[str, float] | None = None,
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> Choice:
+        """Release a clique whose counts are far from what is expected, by the exponential mechanism.
+
+        Its quality score is ``weight * (distance - penalty)`` ([A] equation 1).
+        Neighbours: add or remove one person, who has at most k rows.
+        Sensitivity: a person moves any score by at most the largest weight times k.
+
+        Parameters
+        ----------
+        candidates
+            The cliques to choose from. Their exact counts are kept for the next choice, as far as there is room.
+        expect
+            Gives the tables to compare with, made from releases alone.
+        rho, epsilon
+            The cost of the choice, or the epsilon of the exponential mechanism.
+        weights
+            How much each clique matters: in any unit, not negative; all the same by default.
+        penalties
+            What is taken off each distance, in records, such as the error that its noisy table would have.
+        keeps
+            A public rule for what may be chosen, too slow to ask of all cliques; at least one of them must keep it.
+        context
+            Public numbers that the candidates depend on, kept with the choice.
+        memory_limit
+            As for `score`.
+        """
+        weights = [1.0] * len(candidates) if weights is None else weights
+        penalties = [0.0] * len(candidates) if penalties is None else penalties
+        if not candidates or not len(candidates) == len(weights) == len(penalties):
+            raise ParameterError("a choice needs at least one clique, and a weight and a penalty for each")
+        if not (np.isfinite(weights).all() and np.isfinite(penalties).all()):
+            raise ParameterError("weights and penalties of a choice must be finite numbers")
+        if (rho is None) == (epsilon is None):
+            raise ParameterError("a choice costs either rho or epsilon; give one of them")
+        if epsilon is None:
+            epsilon = calibrate_choice(real("rho", rho), accounting=self.accounting)
+        ledger = self._purse.ledger
+        event = ExponentialEvent(purpose="choice of a marginal", epsilon=epsilon, values=len(candidates))
+        self._purse.check([event])
+        if self.__cached is None:
+            self.__cached = Cached(self.__rows)
+        rows = self.__cached.keep(candidates, threads=self.threads)
+        exact = rows.distances(candidates, expect, threads=self.threads, memory_limit=memory_limit)
+        whole = whole_weights(weights)
+        cost = np.clip(np.asarray(penalties, dtype=np.float64) * UNITS, -_MOST, _MOST).astype(np.int64)
+        sensitivity = int(whole.max()) * self.k * UNITS
+        rule = None if keeps is None else lambda places: keeps([candidates[place] for place in places])
+        place = release_choice(whole * (exact - cost), sensitivity, event, ledger, rule)
+        choice = Choice(candidates[place], epsilon, len(candidates), context or {})
+        self.transcript.entries.append(choice)
+        return choice
+
+    def merged(self, merge: Merge) -> Desk:
+        """Return a desk over the same private rows with rare values merged, as decided from released 1-ways."""
+        if self._parent is not None:
+            raise DomainError("values are merged once; merge at the desk over the original attributes")
+        if merge.original != self.domain:
+            raise DomainError("the merge is of other attributes than this desk has, or of other numbers of values")
+        desk = Desk.__new__(Desk)
+        vars(desk).update(vars(self))
+        vars(desk).update(_Desk__rows=self.__rows.view(merge.maps, merge.domain), _Desk__cached=None)
+        vars(desk).update(_parent=(self, merge), zeros={} if merge.changes else self.zeros)
+        self.transcript.entries.append(merge)
+        return desk
+
+    def note(self, text: str) -> None:
+        """Keep a sentence for the reader of the release."""
+        self.transcript.notes.append(text)
+
+    def _sigmas(
+        self,
+        queries: Sequence[Query],
+        sensitivities: Sequence[int],
+        rho: float | None,
+        sigma: float | Sequence[float] | None,
+        shares: Sequence[float] | None,
+    ) -> list[float]:
+        """Return the noise of each query."""
+        if (rho is None) == (sigma is None):
+            raise PrivacyError("a measurement costs either rho or what its sigma says; give one of them")
+        if sigma is not None:
+            if isinstance(sigma, (str, bytes)) or np.ndim(sigma) > 1:
+                raise PrivacyError("sigma must be a number, or one for each query")
+            each = np.atleast_1d(sigma) if np.ndim(sigma) else [sigma] * len(queries)
+            if len(each) != len(queries):
+                raise PrivacyError(f"{len(queries)} queries need one sigma, or as many as there are; got {len(each)}")
+            return [real("sigma", one) for one in each]
+        parts = budget_shares([query.cells(self.domain) for query in queries]) if shares is None else shares
+        if len(parts) != len(queries):
+            raise PrivacyError(f"{len(queries)} queries need as many shares of rho; got {len(parts)}")
+        return [
+            calibrate(real("rho", rho) * float(share), l2_sensitivity=sensitivity)
+            for share, sensitivity in zip(parts, sensitivities, strict=True)
+        ]
+
+    def _scores(
+        self,
+        cliques: Sequence[Clique],
+        kind: str,
+        row_sensitivity: int,
+        rho: float,
+        exact: Callable[[Sequence[Clique]], npt.NDArray[np.int64]],
+    ) -> Scores:
+        ledger = self._purse.ledger
+        named = [self.domain.check(clique) for clique in cliques]
+        sets = [frozenset(clique) for clique in named]
+        if len(set(sets)) < len(named):
+            twice = next(clique for clique, one in zip(named, sets, strict=True) if sets.count(one) > 1)
+            raise DomainError(f"{twice!r} is there twice; each clique is scored, and paid for, once")
+        if not named:
+            return Scores((), np.empty(0), 0.0, ledger.protected)
+        sensitivity = vector_sensitivity(row_sensitivity * self.k, len(named))
+        sigma = calibrate(rho, l2_sensitivity=sensitivity)
+        purpose = f"{kind}, 1/{UNITS} records"
+        event = GaussianEvent(purpose=purpose, l2_sensitivity=sensitivity, sigma=sigma, values=len(named))
+        self._purse.check([event])
+        (noisy,) = release_gaussian([exact(named)], [event], ledger)
+        scores = Scores(tuple(named), noisy / UNITS, sigma / UNITS, ledger.protected)
+        self.transcript.entries.append(scores)
+        return scores
+
+    def __repr__(self) -> str:
+        return f"Desk over {self.domain!r}, rho {self.left:.4g} left"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise PrivacyError("a desk leads to private rows and cannot be pickled; save the release instead")

@@ -1,0 +1,72 @@
+"""The transcript of a fit: all that was paid for, and every choice made from it, in order. Nothing in it is private.
+
+Choices are kept, not recomputed: a release can be measured again on another table with the same queries, sigmas and
+merges, whatever its 1-ways turn out to be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from chicle.measurements.measurement import Measurement
+from chicle.measurements.merges import Merge
+from chicle.measurements.scores import Choice, Scores
+
+__all__ = ["Entry", "Transcript"]
+
+Entry: TypeAlias = Measurement | Scores | Choice | Merge
+"""What a transcript lists."""
+
+
+@dataclass(eq=False)
+class Transcript:
+    """What a fit released, in order.
+
+    Attributes
+    ----------
+    entries
+        Measurements, scores and choices, each paid for; and merges, which follow from the entries before them.
+    notes
+        What a reader of the table should know.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Every table of noisy counts."""
+        return tuple(entry for entry in self.entries if isinstance(entry, Measurement))
+
+    @property
+    def scores(self) -> tuple[Scores, ...]:
+        """Every vector of noisy scores."""
+        return tuple(entry for entry in self.entries if isinstance(entry, Scores))
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Every choice by the exponential mechanism."""
+        return tuple(entry for entry in self.entries if isinstance(entry, Choice))
+
+    @property
+    def merge(self) -> Merge | None:
+        """The merge of rare values, if there was one."""
+        merges = [entry for entry in self.entries if isinstance(entry, Merge)]
+        return merges[-1] if merges else None
+
+    def before_scores(self) -> Iterator[tuple[Scores, list[Measurement], Merge | None]]:
+        """Give each vector of scores with the measurements that came before it, and the merge in force."""
+        measured: list[Measurement] = []
+        merge: Merge | None = None
+        for entry in self.entries:
+            if isinstance(entry, Measurement):
+                measured.append(entry)
+            elif isinstance(entry, Merge):
+                merge = entry
+            elif isinstance(entry, Scores):
+                yield entry, list(measured), merge
+
+    def __len__(self) -> int:
+        return len(self.entries)

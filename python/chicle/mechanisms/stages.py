@@ -1,0 +1,151 @@
+"""Stages: the one description of how a mechanism splits its budget, read by `plan` and by `fit` alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from chicle.domain import Clique, Domain
+from chicle.measurements.desk import Desk
+from chicle.plans import Step, noise_errors, pair_errors
+from chicle.privacy.budget import budget_shares, calibrate
+from chicle.query import one_ways
+
+__all__ = ["Stage", "Stages", "Table", "choosing", "counting", "marginals", "scoring", "singles"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a mechanism splits its budget by: all of it public.
+
+    Attributes
+    ----------
+    domain
+        The attributes.
+    rho
+        What may be spent.
+    k
+        How many rows one person may have.
+    n
+        About how many records there are: assumed in a plan, released in a fit where a stage needs it.
+    """
+
+    domain: Domain
+    rho: float
+    k: int
+    n: float = 1_000.0
+
+    @classmethod
+    def at(cls, desk: Desk) -> Table:
+        """Return the table behind a desk, with what may be spent there; the number of records is not known."""
+        return cls(desk.domain, desk.left, desk.k)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A named share of the budget.
+
+    Attributes
+    ----------
+    name
+        What is released, in a word: ``"1-way"``, ``"selection"``, ``"marginal"``.
+    rho
+        What it costs in all.
+    cliques
+        What is measured, with the share of rho of each, where that is known beforehand.
+    of
+        What is released, for the plan, where the cliques are not known.
+    values
+        How many numbers are released, where that is known.
+    errors
+        The least and the largest error that noise is expected to add to a table, where cliques are not known.
+    merged
+        Whether rare values may be merged before the cliques are measured, so that noise is less than planned.
+    """
+
+    name: str
+    rho: float
+    cliques: Mapping[Clique, float] | None = None
+    of: str = ""
+    values: int | None = None
+    errors: tuple[float, float] | None = None
+    merged: bool = False
+
+    def steps(self, table: Table) -> list[Step]:
+        """Return the releases of this stage, for a plan."""
+        if self.cliques is None:
+            least, most = self.errors or (None, None)
+            return [
+                Step(release=self.name, of=self.of, values=self.values, rho=self.rho, error=most, least_error=least)
+            ]
+        return [self._step(clique, share, table) for clique, share in self.cliques.items()]
+
+    def _step(self, clique: Clique, share: float, table: Table) -> Step:
+        cells, part = table.domain.cells(clique), self.rho * share
+        sigma = calibrate(part, l2_sensitivity=table.k)
+        if not clique:
+            return Step(release="records", of="their number", values=1, rho=part, sigma=sigma)
+        (error,) = noise_errors([float(cells)], [sigma], int(table.n))
+        of, name = " x ".join(clique), "1-way" if self.name == "marginal" and len(clique) == 1 else self.name
+        if self.merged:
+            return Step(release=name, of=of, rho=part, error=error)
+        return Step(release=name, of=of, values=cells, rho=part, sigma=sigma, error=error)
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages of a mechanism, in order."""
+
+    all: tuple[Stage, ...] = field(default_factory=tuple)
+
+    @classmethod
+    def of(cls, *stages: Stage | None) -> Stages:
+        """Return stages that cost something."""
+        return cls(tuple(stage for stage in stages if stage is not None and stage.rho > 0))
+
+    def rho(self, name: str) -> float:
+        """Return what the stage of a name may spend: 0, where there is none."""
+        return sum(stage.rho for stage in self.all if stage.name == name)
+
+    def __getitem__(self, name: str) -> Stage:
+        return next(stage for stage in self.all if stage.name == name)
+
+    def __contains__(self, name: str) -> bool:
+        return any(stage.name == name for stage in self.all)
+
+    def steps(self, table: Table) -> list[Step]:
+        """Return the releases of all stages, for a plan."""
+        return [step for stage in self.all for step in stage.steps(table)]
+
+
+def counting(rho: float) -> Stage:
+    """Return the release of the number of records."""
+    return Stage(name="records", rho=rho, cliques={(): 1.0})
+
+
+def singles(table: Table, rho: float) -> Stage:
+    """Return the release of all 1-ways, with shares ~ cells^(2/3)."""
+    return marginals(table, rho, one_ways(table.domain), name="1-way")
+
+
+def marginals(
+    table: Table, rho: float, cliques: Iterable[Clique], *, name: str = "marginal", merged: bool = False
+) -> Stage:
+    """Return the release of known cliques, with shares ~ cells^(2/3)."""
+    named = list(cliques)
+    shares = budget_shares([table.domain.cells(clique) for clique in named])
+    return Stage(name=name, rho=rho, cliques=dict(zip(named, shares.tolist(), strict=True)), merged=merged)
+
+
+def scoring(rho: float, number: int, what: str = "pairs") -> Stage:
+    """Return the release of scores, or of choices, by which cliques are selected."""
+    return Stage(name="selection", rho=rho, of=f"{number:,} {what}", values=number)
+
+
+def choosing(
+    table: Table, rho: float, of: str = "the chosen cliques", errors: tuple[float, float] | None = None
+) -> Stage:
+    """Return the release of cliques that are chosen by released values; errors are those of all pairs by default."""
+    if errors is None and rho > 0:
+        errors = pair_errors(table.domain, rho, table.k, int(table.n))
+    return Stage(name="marginal", rho=rho, of=of, errors=errors)

@@ -1,0 +1,263 @@
+"""What the file of a release holds: a header in plain data, and arrays by name. Reading checks everything.
+
+Shapes must follow from the schema, every measurement must be paid for by an event of the ledger, if there is one, and
+the state of the model must fit the domain. A model is restored by its family; nothing is fitted.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chicle._core import __version__
+from chicle.codecs import Codec
+from chicle.domain import Domain
+from chicle.errors import ArtefactError
+from chicle.measurements.measurement import Measurement
+from chicle.measurements.merges import Merge
+from chicle.measurements.scores import Choice, Scores
+from chicle.measurements.transcript import Entry, Transcript
+from chicle.models.base import Model, model_of
+from chicle.privacy.claim import Claim
+from chicle.privacy.guarantee import Guarantee
+from chicle.privacy.ledger import Ledger
+from chicle.query import Functional
+from chicle.schema import Schema
+from chicle.sources.frames import Form
+
+__all__ = ["FORMAT", "IMPORTED", "KIND", "Contents", "contents_of", "members_of"]
+
+KIND = "chicle release"
+FORMAT = 1
+
+IMPORTED = "Imported"
+"""The mechanism of releases that somebody else made; they alone have a claim instead of a ledger."""
+
+_KEYS = {
+    "kind",
+    "format",
+    "chicle",
+    "protected",
+    "mechanism",
+    "parameters",
+    "notes",
+    "schema",
+    "form",
+    "transcript",
+    "splits",
+    "model",
+}
+_GUARANTEES: Mapping[str, type[Guarantee]] = {one.kind: one for one in (Ledger, Claim)}
+"""A header has exactly one of these fields."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a file holds; see `chicle.Release`."""
+
+    schema: Schema
+    transcript: Transcript
+    model: Model
+    ledger: Guarantee
+    mechanism: str
+    parameters: Mapping[str, Any]
+    splits: tuple[Measurement, ...]
+    form: Form
+
+
+def members_of(contents: Contents) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the header of a release, and its arrays by name."""
+    writer = _Writer(Codec(contents.schema).domain)
+    header = {
+        "kind": KIND,
+        "format": FORMAT,
+        "chicle": __version__,
+        "protected": contents.ledger.protected,
+        "mechanism": contents.mechanism,
+        "parameters": _plain(contents.parameters),
+        "notes": list(contents.transcript.notes),
+        "schema": contents.schema.to_dict(),
+        contents.ledger.kind: contents.ledger.to_dict(),
+        "form": contents.form.to_dict(),
+        "transcript": [writer.entry(entry) for entry in contents.transcript.entries],
+        "splits": [writer.measurement(one) for one in contents.splits],
+        "model": {"family": contents.model.family, "parameters": _plain(contents.model.params())},
+    }
+    for name, array in contents.model.state().items():
+        writer.arrays[f"model-{name}"] = array
+    return header, {name: _npy(array) for name, array in writer.arrays.items()}
+
+
+def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Contents:
+    """Return what a header and arrays hold, once they are known to be a whole release."""
+    guarantees = [kind for kind in _GUARANTEES if kind in header]
+    if len(guarantees) != 1 or set(header) != {*_KEYS, *guarantees}:
+        raise ArtefactError("its header has other fields than it should")
+    schema = Schema.from_dict(header["schema"])
+    schema.check_reviewed()
+    schema.check_discovered()
+    codec = Codec(schema)
+    (kind,) = guarantees
+    ledger, claimed = _GUARANTEES[kind].from_dict(header[kind]), kind == Claim.kind
+    if header["protected"] is not ledger.protected:
+        raise ArtefactError("it is protected by its header or by its ledger, but not by both")
+    if not all(isinstance(text, str) for text in (*header["notes"], header["mechanism"])):
+        raise ArtefactError("its notes and its mechanism are not texts")
+    if not isinstance(header["parameters"], dict):
+        raise ArtefactError("its parameters are not a mapping")
+    reader = _Reader(members, protected=ledger.protected)
+    entries = [reader.entry(one, codec.domain) for one in header["transcript"]]
+    transcript = Transcript(entries, list(header["notes"]))
+    splits = tuple(reader.measurement(one, schema.domain) for one in header["splits"])
+    there = [one.clique for one in splits]
+    # Somebody else's tables may lack some of them.
+    coarse = [(name,) for name in codec.coarse if not claimed or (name,) in there]
+    if there != coarse or any(one.buckets for one in splits):
+        raise ArtefactError("it has other fine 1-ways than its schema has coarse columns")
+    if claimed is not (header["mechanism"] == IMPORTED):
+        raise ArtefactError("it has a claim in the place of a ledger, or a ledger in the place of a claim")
+    if not transcript.measurements:
+        raise ArtefactError("it holds no measurement")
+    _check_paid([*transcript.measurements, *splits], ledger, schema.max_records_per_person)
+    family, parameters = header["model"]["family"], header["model"]["parameters"]
+    model = model_of(family)(**parameters).restore(reader.state(), codec.domain)
+    form = Form.from_dict(header["form"])
+    return Contents(schema, transcript, model, ledger, header["mechanism"], header["parameters"], splits, form)
+
+
+def _check_paid(measurements: list[Measurement], ledger: Guarantee, k: int) -> None:
+    """Raise unless every measurement is an event of the ledger."""
+    of_sensitivity: dict[int, list[Measurement]] = {}
+    for one in measurements:
+        of_sensitivity.setdefault(one.query.l2_sensitivity(k), []).append(one)
+    for sensitivity, some in of_sensitivity.items():
+        tables = [(one.clique, one.sigma, one.values.size) for one in some]
+        for clique in ledger.unpaid(tables, l2_sensitivity=sensitivity):
+            raise ArtefactError(f"its measurement of {clique!r} is not in its ledger")
+
+
+class _Writer:
+    """Puts entries into plain data, and their tables into arrays."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.arrays: dict[str, npt.NDArray[Any]] = {}
+        self._domain = domain
+        self._known: dict[bytes, str] = {}
+        self._tables = 0
+
+    def entry(self, entry: Entry) -> dict[str, Any]:
+        if isinstance(entry, Measurement):
+            return self.measurement(entry)
+        if isinstance(entry, Scores):
+            cliques = [[self._domain.position(name) for name in clique] for clique in entry.cliques]
+            values = self._table(np.asarray(entry.values))
+            return {"kind": "scores", "cliques": cliques, "sigma": entry.sigma, "values": values}
+        if isinstance(entry, Choice):
+            said = {"clique": list(entry.clique), "epsilon": entry.epsilon, "among": entry.among}
+            return {"kind": "choice", **said, "context": dict(entry.context)}
+        arrays = {name: self._table(array) for name, array in entry.to_arrays().items()}
+        return {"kind": "merge", "arrays": arrays}
+
+    def measurement(self, one: Measurement) -> dict[str, Any]:
+        buckets = {}
+        for name, given in one.buckets.items():
+            array = np.ascontiguousarray(given, dtype=np.uint32)
+            member = self._known.setdefault(array.tobytes(), f"buckets-{len(self._known)}")
+            self.arrays[member] = array
+            buckets[name] = member
+        header = {"kind": "measurement", "clique": list(one.clique), "sigma": one.sigma, "buckets": buckets}
+        if one.where:
+            header["where"] = {name: int(code) for name, code in one.where.items()}
+        if one.functional is not None:
+            header["functional"] = self._table(one.functional.weights)
+        return {**header, "values": self._table(np.asarray(one.values, order="C"))}
+
+    def _table(self, array: npt.NDArray[Any]) -> str:
+        name = f"values-{self._tables}"
+        self._tables += 1
+        self.arrays[name] = array
+        return name
+
+
+class _Reader:
+    """Makes entries of plain data and arrays, once they are known to be right."""
+
+    def __init__(self, members: Mapping[str, bytes], *, protected: bool) -> None:
+        self._members, self._protected = members, protected
+
+    def entry(self, header: Mapping[str, Any], domain: Domain) -> Entry:
+        kind = header["kind"]
+        if kind == "measurement":
+            return self.measurement(header, domain)
+        if kind == "scores":
+            names = list(domain)
+            cliques = tuple(domain.check(tuple(names[place] for place in places)) for places in header["cliques"])
+            values = self._array(header["values"], np.float64)
+            if not (np.isfinite(values).all() and isfinite(header["sigma"]) and header["sigma"] >= 0):
+                raise ArtefactError("its scores are not finite numbers")
+            return Scores(cliques, values, float(header["sigma"]), self._protected)
+        if kind == "choice":
+            context = {str(name): float(value) for name, value in header["context"].items()}
+            return Choice(domain.check(header["clique"]), float(header["epsilon"]), int(header["among"]), context)
+        if kind == "merge":
+            dtypes = (np.uint32, np.float64, np.uint8)
+            arrays = {name: self._array(member, *dtypes) for name, member in header["arrays"].items()}
+            return Merge.from_arrays(domain, arrays)
+        raise ArtefactError(f"its transcript has an entry of another kind, {kind!r}")
+
+    def measurement(self, header: Mapping[str, Any], domain: Domain) -> Measurement:
+        sigma, clique = header["sigma"], domain.check(tuple(header["clique"]))
+        if not isinstance(sigma, float):
+            raise ArtefactError(f"the sigma of {clique!r} is no number above 0")
+        buckets = {name: self._array(member, np.uint32) for name, member in header["buckets"].items()}
+        values = self._array(header["values"], np.int64, np.float64)
+        weights = None if "functional" not in header else Functional(self._array(header["functional"], np.int64))
+        where = {str(name): int(code) for name, code in header.get("where", {}).items()}
+        one = Measurement(clique, values, sigma, self._protected, buckets, where, weights)
+        query = one.query.checked(domain)
+        if values.shape != query.shape(domain) or not np.isfinite(values).all() or not (isfinite(sigma) and sigma > 0):
+            raise ArtefactError(f"the table of {clique!r} has another shape than its schema says, or no numbers")
+        return replace(one, buckets=query.buckets)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        names = [name for name in self._members if name.startswith("model-") and name.endswith(".npy")]
+        dtypes = (np.int64, np.float64, np.uint32, np.uint8)
+        return {name[len("model-") : -len(".npy")]: self._array(name[: -len(".npy")], *dtypes) for name in names}
+
+    def _array(self, member: str, *dtypes: type) -> npt.NDArray[Any]:
+        """Return an array; its header is checked before anything is believed of it."""
+        data = self._members[f"{member}.npy"]
+        file = io.BytesIO(data)
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ArtefactError("a table is in a format that is not known")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        cells = int(np.prod(shape, dtype=object))
+        if dtype not in dtypes or fortran or len(data) - file.tell() != dtype.itemsize * cells:
+            raise ArtefactError("a table has another length or type than its own header says")
+        return np.frombuffer(data, dtype, offset=file.tell()).reshape(shape).astype(dtype.newbyteorder("="))
+
+
+def _npy(array: npt.NDArray[Any]) -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array.astype(array.dtype.newbyteorder("<")), (1, 0), allow_pickle=False)
+    return file.getvalue()
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - for JSON
+    if isinstance(value, (np.integer, np.floating, np.bool_)):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"a {type(value).__name__} is no plain data")

@@ -1,0 +1,190 @@
+"""Open, read and check a table of any kind by a schema, and decode synthetic records to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from chicle.codecs import Codec
+from chicle.codecs.check import Check
+from chicle.codecs.decode import with_person
+from chicle.counting.records import Records
+from chicle.schema import Schema
+from chicle.sources.coded import CodedSource
+from chicle.sources.files import Files, find_files
+from chicle.sources.frames import Form
+from chicle.sources.local import LocalSource, go_over, is_coded, reader_of
+from chicle.sources.readers import Batch, Reader
+from chicle.sources.source import IN_MEMORY, Source
+from chicle.sources.tasks import CheckTable
+
+__all__ = ["check_table", "decode_parts", "decode_table", "open_source", "read_records"]
+
+
+def open_source(
+    given: Any,  # noqa: ANN401 - any table
+    schema: Schema,
+    *,
+    threads: int | None = None,
+    in_memory: int = IN_MEMORY,
+    progress: Callable[[float], None] | None = None,
+) -> Source:
+    """Return a private table as a source; its columns must be those of the schema.
+
+    Parameters
+    ----------
+    given
+        A pandas, polars or pyarrow table, or a mapping of arrays; a path, a pattern such as ``part-*.parquet``, or a
+        list of either (CSV, Parquet, Arrow); batches of tables: a list, a function that returns them anew, a pyarrow
+        dataset, or a reader or generator, which is read once; or `Records`.
+    schema
+        The schema: it names the person column, the dropped columns, and the types of a CSV file.
+    threads
+        How many threads encode; ``None`` uses all.
+    in_memory
+        Bytes of codes, mostly one for each value, that files and batches may keep in memory; larger tables are read
+        again for each pass. Batches that can be read only once are always kept.
+    progress
+        Called during reading with the share of the table that has been read, from 0 to 1, if known.
+
+    Examples
+    --------
+    >>> schema = Schema({"smoker": {"type": "boolean"}}, person="patient")
+    >>> halves = [{"smoker": [True, False], "patient": [1, 1]}, {"smoker": [True], "patient": [2]}]
+    >>> open_source(halves, schema).records(Codec(schema))["smoker"]
+    array([1, 1], dtype=uint8)
+    """
+    if is_coded(schema) and isinstance(given, Mapping):
+        given = Records(given, schema.domain, max_records_per_person=schema.max_records_per_person)
+    if isinstance(given, Records):
+        return CodedSource(given, schema)
+    return LocalSource(given, schema, threads=threads, in_memory=in_memory, progress=progress)
+
+
+def read_records(given: Any, schema: Schema, *, synthetic: bool = False) -> Records:  # noqa: ANN401
+    """Return a whole table as records over a schema's domain.
+
+    Parameters
+    ----------
+    given
+        As for `open_source`.
+    schema
+        Its schema.
+    synthetic
+        Whether the table is synthetic, so that the rows of a person are not limited.
+
+    Examples
+    --------
+    >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 99, "bins": 20}, "smoker": {"type": "boolean"}})
+    >>> records = read_records({"age": [31, 4, 77], "smoker": [True, False, False]}, schema)
+    >>> records["age"], records["smoker"]
+    (array([ 6,  0, 15], dtype=uint8), array([1, 0, 0], dtype=uint8))
+    """
+    declared = _of_nobody(schema) if synthetic else schema
+    return open_source(given, declared).records(Codec(declared))
+
+
+def check_table(given: Any, schema: Schema, *, synthetic: bool = False) -> Check:  # noqa: ANN401
+    """Check a table against a schema: problems by column and rule, without any value.
+
+    Files and batches are checked one after the other.
+
+    Parameters
+    ----------
+    given, schema, synthetic
+        As for `read_records`.
+
+    Examples
+    --------
+    >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 99}, "smoker": {"type": "boolean"}})
+    >>> print(check_table({"age": [31, None, 177], "note": ["a", "b", "c"]}, schema))
+    The table does not fit the schema:
+      column 'smoker' is declared but not in the table; leave it out of the schema, or add it to the table
+      column 'note' is not declared; declare it, or write `note: {type: drop}`
+      column 'age' has missing values; write `missing: true` to make missing a value of its own, or fill them first
+      column 'age' has a number outside its bounds; widen `min` and `max`, or write `outside: clamp`
+    """
+    declared = _of_nobody(schema) if synthetic else schema
+    task = CheckTable(Codec(declared))
+    readers = [reader_of(given, declared)]
+    if isinstance(readers[0], Files):
+        readers = [Files([path], declared) for path in find_files(given)]
+    for reader in readers:
+        task = go_over(_all_columns(reader), task, None)
+    return Check(tuple(task.problems))
+
+
+def decode_table(
+    records: Records,
+    codec: Codec,
+    form: Form | None = None,
+    *,
+    rng: np.random.Generator | None = None,
+) -> Any:  # noqa: ANN401 - the kind of table that the form names
+    """Return records as a table.
+
+    Parameters
+    ----------
+    records
+        Records over the schema's domain; they must be synthetic if anyone else sees the table.
+    codec
+        The codec that decodes them.
+    form
+        The form of the table, as a source has it; a pyarrow table by default.
+    rng
+        Draws numbers and dates inside their bins.
+
+    Examples
+    --------
+    >>> schema = Schema({"age": {"type": "integer", "min": 0, "max": 99, "bins": 20}})
+    >>> records = read_records({"age": [31, 4, 77]}, schema)
+    >>> decode_table(records, Codec(schema), rng=np.random.default_rng(0))["age"].to_pylist()
+    [34, 3, 77]
+    """
+    if form is not None and form.kind == "records":
+        return records
+    form = Form("pyarrow") if form is None else form
+    columns = codec.decode(records, form.types, np.random.default_rng() if rng is None else rng)
+    nullable = [name for name, column in codec.schema.columns.items() if column.missing]
+    return form.frame(columns, nullable=nullable)
+
+
+def decode_parts(
+    records: Records, codec: Codec, form: Form, *, rows: int, rng: np.random.Generator
+) -> Iterator[pa.Table]:
+    """Yield records as Arrow tables of a given number of rows; at least one table.
+
+    Parameters
+    ----------
+    records, codec, rng
+        As for `decode_table`.
+    form
+        The form of the table, for its types.
+    rows
+        The maximum number of rows of a part.
+    """
+    plain = Form("pyarrow", form.types)
+    for i, part in enumerate(records.pieces(rows)):
+        yield plain.frame(codec.decode(part, form.types, rng, first=i * rows, total=len(records)))
+
+
+def _all_columns(reader: Reader) -> Iterator[Batch]:
+    """Yield batches of all columns of a reader; one empty batch if there are no rows."""
+    ((_, names),) = reader.layouts()
+    there = False
+    for batch in reader.batches(names):
+        there = True
+        yield Batch(batch.columns)
+    if not there:
+        yield Batch({name: pa.chunked_array([], reader.form().types.get(name) or pa.null()) for name in names})
+
+
+def _of_nobody(schema: Schema) -> Schema:
+    """Return the schema of synthetic tables, which does not limit the rows of a person."""
+    if schema.person is None:
+        return schema
+    declaration = {key: value for key, value in schema.to_dict().items() if key not in ("person", "columns")}
+    return Schema.from_dict({**declaration, "columns": with_person(schema.columns, schema.person)})
