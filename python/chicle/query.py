@@ -51,7 +51,7 @@ class Functional:
 
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights)
-        if weights.dtype.kind not in "iu" or weights.ndim < 1:
+        if weights.dtype.kind not in "iu" or weights.ndim < 1 or not weights.size:
             raise ParameterError("the weights of a functional must be an array of integers, a row for each answer")
         if weights.size and max(int(weights.max()), -int(weights.min())) > _MAX_WEIGHT:
             raise ParameterError("the weights of a functional must not exceed 2^24: sums of counts could overflow")

@@ -123,8 +123,10 @@ class Attributes:
         """Return a measurement of attributes as one of columns, in buckets where columns are coarse.
 
         Combinations without a code become cells of 0. Buckets of combined columns are not buckets of each column, so a
-        measurement in such buckets has no form over columns: None.
+        measurement in such buckets has no form over columns: None. Neither have those of groups and functionals.
         """
+        if not measurement.whole:
+            return None
         values = measurement.values
         clique: list[str] = []
         seen: dict[str, npt.NDArray[np.uint32]] = {}

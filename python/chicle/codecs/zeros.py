@@ -39,7 +39,7 @@ def without_zeros(
     made = []
     for measurement in measurements:
         values = measurement.values
-        for one in constraints:
+        for one in constraints if measurement.whole else ():
             scope = {home[column] for column in one.columns}
             if len(scope) > 1 and scope <= set(measurement.clique) and values.size <= MOST_CELLS:
                 values = np.where(_possible(one, measurement, attributes), values, 0)

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chicle.codes import Codes, code_dtype
-from chicle.errors import SchemaError
+from chicle.errors import ChicleError, SchemaError
 
 if TYPE_CHECKING:
     from chicle.columns.discovery import BinEdges, FrequentValues
@@ -218,7 +218,14 @@ class Column(ABC):
         if self.undiscovered:
             report("cannot be encoded yet: its values or bins are discovered by a fit", "call `fit`, or declare them")
         dtype = code_dtype(self.cardinality)
-        parts = [self._encode_chunk(chunk, report, dtype) for chunk in values.chunks]
+        try:
+            parts = [self._encode_chunk(chunk, report, dtype) for chunk in values.chunks]
+        except ChicleError:
+            raise
+        except Exception as error:  # noqa: BLE001 - its message may quote a value
+            kind = type(error).__name__
+            report(f"cannot be encoded: its type {self.type!r} raised a {kind}", "correct the type, or the table")
+            parts = [np.zeros(len(values), dtype)]
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, dtype), *parts])
 
     def decode(self, codes: Codes, dtype: pa.DataType | None, rng: np.random.Generator) -> pa.Array:

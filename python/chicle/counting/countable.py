@@ -6,6 +6,7 @@ rows on other machines differ only in it. Every recoding of attributes is a view
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,10 @@ import numpy.typing as npt
 from chicle import _core
 from chicle._checks import MEMORY_LIMIT, memory_bytes, threads_or_all
 from chicle.domain import Clique, Domain
-from chicle.query import Asked, Maps, as_query
+from chicle.errors import DomainError
+from chicle.query import Asked, Maps, Query, as_query
 
-__all__ = ["UNITS", "Cached", "Countable", "Expect", "Independence", "View", "groups"]
+__all__ = ["UNITS", "Cached", "Countable", "Expect", "Independence", "View", "flat_expected", "groups"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -188,10 +190,17 @@ class View(Countable):
         self, queries: Sequence[Asked], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
     ) -> list[Ints]:
         """Count the rows behind the view."""
-        behind = [as_query(asked).checked(self._domain).through(self._maps) for asked in queries]
+        asked = [as_query(one).checked(self._domain) for one in queries]
+        # A group of the view may be several codes of the rows behind, so it is cut out of the table that holds it.
+        wholes = [Query((*query.where, *query.clique), query.buckets) for query in asked]
+        behind = [whole.through(self._maps) for whole in wholes]
         tables = self._base.count(behind, threads=threads, memory_limit=memory_limit)
-        # Codes that no old code maps to have no rows; where they come last, the table behind is shorter.
-        return [_padded(table, asked, self._domain) for table, asked in zip(tables, queries, strict=True)]
+        answers = []
+        for query, whole, table in zip(asked, wholes, tables, strict=True):
+            # Codes that no old code maps to have no rows; where they come last, the table behind is shorter.
+            cut = np.asarray(_padded(table, whole, self._domain)[tuple(query.where.values())])
+            answers.append(cut if query.functional is None else query.functional(cut))
+        return answers
 
     def view(self, maps: Maps, domain: Domain) -> View:
         """Return a view of the same rows, with both maps composed."""
@@ -274,13 +283,14 @@ class Cached(Countable):
         """Compare the kept counts here, and let the rows compare the others."""
         threads = threads_or_all(threads)
         result = np.empty(len(queries), dtype=np.int64)
-        kept = [i for i, asked in enumerate(queries) if self._known(asked) is not None]
+        known = [self._known(asked) for asked in queries]
+        kept = [i for i, table in enumerate(known) if table is not None]
         (number,) = self._base.count([()], threads=threads)
         for group in groups([queries[i] for i in kept], self.domain, _AT_ONCE):
             places, kept = kept[: len(group)], kept[len(group) :]
-            tables = [table for asked in group if (table := self._known(asked)) is not None]
+            tables = [table for i in places if (table := known[i]) is not None]
             result[places] = _distances_of(tables, group, int(number), expect, domain=self.domain, threads=threads)
-        if rest := [i for i, asked in enumerate(queries) if self._known(asked) is None]:
+        if rest := [i for i, table in enumerate(known) if table is None]:
             others = [queries[i] for i in rest]
             result[rest] = self._base.distances(others, expect, threads=threads, memory_limit=memory_limit)
         return result
@@ -300,9 +310,10 @@ class Cached(Countable):
 
 
 def _cells(asked: Asked, domain: Domain) -> int:
-    return (
-        domain.cells(asked) if type(asked) is tuple else int(np.prod(as_query(asked).table_shape(domain), dtype=object))
-    )
+    """Return how many cells are counted to answer a query."""
+    if isinstance(asked, tuple):
+        return math.prod(map(domain.__getitem__, asked))
+    return math.prod((*asked.table_shape(domain), *(domain[name] for name in asked.where)))
 
 
 def groups(queries: Sequence[Asked], domain: Domain, most: int = _AT_ONCE) -> list[list[Asked]]:
@@ -333,8 +344,23 @@ def _distances_of(
         return _indif(
             tables, [as_query(asked).clique for asked in queries], number, expect, domain=domain, threads=threads
         )
-    expected = [np.ascontiguousarray(table, dtype=np.float64).reshape(-1) for table in expect(queries)]
+    expected = flat_expected(queries, expect, domain)
     return _core.distances_of_counts([table.reshape(-1) for table in tables], expected, number, threads)
+
+
+def flat_expected(queries: Sequence[Asked], expect: Expect, domain: Domain) -> list[Floats]:
+    """Return what is expected of queries as flat tables; a table of another shape than its query is an error."""
+    tables = [np.asarray(table, dtype=np.float64) for table in expect(queries)]
+    if len(tables) != len(queries):
+        raise DomainError(f"{len(queries)} queries need as many expected tables, not {len(tables)}")
+    for asked, table in zip(queries, tables, strict=True):
+        shape = domain.shape(asked) if isinstance(asked, tuple) else asked.shape(domain)
+        if table.shape != shape:
+            raise DomainError(
+                f"the expected table of {as_query(asked).clique!r} has shape {table.shape}; each clique needs an "
+                f"expected count for each of its cells, {shape}. Over merged values ask the model with merged=True"
+            )
+    return [np.ascontiguousarray(table).reshape(-1) for table in tables]
 
 
 def _indif(

@@ -67,6 +67,7 @@ class Passes(Countable):
         self, queries: Sequence[Asked], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
     ) -> list[npt.NDArray[np.int64]]:
         """Count all queries in one pass, except those that the first pass has counted."""
+        queries = [one if isinstance(one, Query) else tuple(one) for one in queries]
         found = {i: table for i, asked in enumerate(queries) if (table := self._known(asked)) is not None}
         rest = [i for i in range(len(queries)) if i not in found]
         if rest:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from chicle import _core
 from chicle._checks import MEMORY_LIMIT, integer, memory_bytes, threads_or_all
 from chicle.codes import Codes, code_dtype, look_up
-from chicle.counting.countable import Countable, Expect, Independence, groups
+from chicle.counting.countable import Countable, Expect, Independence, flat_expected, groups
 from chicle.counting.wanted import Wanted
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
@@ -107,7 +107,7 @@ class Records(Countable):
         for group in groups(queries, self._domain):
             wanted = Wanted(self._domain, group)
             codes = [self._columns[name] for name in wanted.attributes]
-            expected = [np.ascontiguousarray(table, dtype=np.float64).reshape(-1) for table in expect(group)]
+            expected = flat_expected(group, expect, self._domain)
             found.append(_core.distances(codes, *wanted.arguments(), expected, limit, threads))
         return np.concatenate(found)
 

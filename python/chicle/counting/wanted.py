@@ -42,7 +42,17 @@ class Wanted:
         self.queries: list[Query | tuple[str, ...]] = [
             asked.checked(domain) if isinstance(asked, Query) else domain.check(asked) for asked in queries
         ]
-        self._counted = [_counted(asked) for asked in self.queries]
+        # Groups of one table are cut out of it, so it is counted once.
+        tables: dict[Any, int] = {}
+        self._places: list[int] = []
+        self._counted: list[tuple[tuple[str, ...], Any]] = []
+        for asked in self.queries:
+            clique, buckets = _counted(asked)
+            key = (clique, tuple((name, id(buckets[name])) for name in clique if name in buckets))
+            if key not in tables:
+                tables[key] = len(self._counted)
+                self._counted.append((clique, buckets))
+            self._places.append(tables[key])
         for clique, _ in self._counted:
             if len(clique) > _MAX_AXES:
                 raise DomainError(
@@ -61,7 +71,7 @@ class Wanted:
 
     def answers(self, tables: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
         """Return the answers to the queries from the flat tables that the kernel counted."""
-        return [self._answer(asked, table) for asked, table in zip(self.queries, tables, strict=True)]
+        return [self._answer(asked, tables[place]) for asked, place in zip(self.queries, self._places, strict=True)]
 
     def _answer(self, asked: Asked, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         if isinstance(asked, tuple):

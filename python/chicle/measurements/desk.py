@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from chicle.privacy.budget import Accounting, budget_shares, calibrate, calibrat
 from chicle.privacy.events import Event, ExponentialEvent, GaussianEvent
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.primitives import release_choice, release_gaussian
-from chicle.query import Asked, Query, one_ways
+from chicle.query import Asked, Query, as_query, one_ways
 
 __all__ = ["Desk", "Progress"]
 
@@ -40,13 +40,14 @@ _ROUNDING = 2.0**-40  # of a budget: parts of it may add up to so much more than
 _MOST = 2.0**53  # units: more than any distance; penalties are cut there, which moves no score by more
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Purse:
-    """What a mechanism may spend of a ledger."""
+    """What a mechanism may spend of a ledger, until its desk is closed."""
 
     ledger: Ledger
     rho: float
     begun: float
+    closed: bool = False
 
     @property
     def left(self) -> float:
@@ -54,9 +55,11 @@ class _Purse:
 
     def check(self, events: Sequence[Event]) -> None:
         """Raise `BudgetExceeded` unless these events can be paid for, here and in the ledger; nothing is spent."""
+        if self.closed:
+            raise PrivacyError("this desk is closed: its fit is over; nothing was spent")
         self.ledger.check(events)
         cost = math.fsum(event.rho(self.ledger.budget.accounting) for event in events)
-        if cost > self.left + _ROUNDING * self.rho:
+        if not cost <= self.left + _ROUNDING * self.rho:
             raise BudgetExceeded(
                 f"this release costs rho {cost:.6g}, but of the {self.rho:.6g} that may be spent here only "
                 f"{self.left:.6g} is left; nothing was spent"
@@ -113,7 +116,7 @@ class Desk:
             raise PrivacyError(f"a fit is paid for by a chicle.Ledger, not a {type(ledger).__name__}")
         self.__rows = rows
         self.__cached: Cached | None = None
-        self._purse = _Purse(ledger, ledger.remaining if rho is None else rho, ledger.spent)
+        self._purse = _Purse(ledger, ledger.remaining if rho is None else real("rho", rho), ledger.spent)
         self._parent: tuple[Desk, Merge] | None = None
         self._clean = clean
         self.ordinal = frozenset(ordinal)
@@ -257,7 +260,7 @@ class Desk:
 
     def score(
         self,
-        queries: Sequence[Clique],
+        queries: Sequence[Asked],
         expect: Expect,
         *,
         rho: float,
@@ -272,7 +275,7 @@ class Desk:
         Parameters
         ----------
         queries
-            The cliques to compare.
+            The queries to compare, without a functional; or cliques.
         expect
             Gives the tables to compare with, made from releases alone: a model's `expect`, or `independence`.
         rho
@@ -312,19 +315,21 @@ class Desk:
             "InDif",
             4,
             rho,
-            lambda named: self.__rows.dependence(named, threads=self.threads, memory_limit=memory_limit),
+            lambda named: self.__rows.dependence(
+                [as_query(one).clique for one in named], threads=self.threads, memory_limit=memory_limit
+            ),
         )
 
     def choose(
         self,
-        candidates: Sequence[Clique],
+        candidates: Sequence[Asked],
         expect: Expect,
         *,
         rho: float | None = None,
         epsilon: float | None = None,
         weights: Sequence[float] | None = None,
         penalties: Sequence[float] | None = None,
-        keeps: Callable[[Sequence[Clique]], Sequence[bool]] | None = None,
+        keeps: Callable[[Sequence[Any]], Sequence[bool]] | None = None,
         context: Mapping[str, float] | None = None,
         memory_limit: int = MEMORY_LIMIT,
     ) -> Choice:
@@ -337,7 +342,8 @@ class Desk:
         Parameters
         ----------
         candidates
-            The cliques to choose from. Their exact counts are kept for the next choice, as far as there is room.
+            The queries to choose from, without a functional; or cliques, whose exact counts are kept for the next
+            choice, as far as there is room.
         expect
             Gives the tables to compare with, made from releases alone.
         rho, epsilon
@@ -347,7 +353,9 @@ class Desk:
         penalties
             What is taken off each distance, in records, such as the error that its noisy table would have.
         keeps
-            A public rule for what may be chosen, too slow to ask of all cliques; at least one of them must keep it.
+            A public rule for what may be chosen, too slow to ask of all candidates; at least one of them must keep it.
+            It is asked about a candidate that may be discarded, so it must be a pure function of its argument and of
+            public values, and must keep nothing of what it is asked (PRIVACY.md, "Which clique to measure next").
         context
             Public numbers that the candidates depend on, kept with the choice.
         memory_limit
@@ -363,12 +371,14 @@ class Desk:
             raise ParameterError("a choice costs either rho or epsilon; give one of them")
         if epsilon is None:
             epsilon = calibrate_choice(real("rho", rho), accounting=self.accounting)
+        candidates = self._tables(candidates)
         ledger = self._purse.ledger
         event = ExponentialEvent(purpose="choice of a marginal", epsilon=epsilon, values=len(candidates))
         self._purse.check([event])
         if self.__cached is None:
             self.__cached = Cached(self.__rows)
-        rows = self.__cached.keep(candidates, threads=self.threads)
+        cliques = [one for one in candidates if isinstance(one, tuple)]
+        rows = self.__cached.keep(cliques, threads=self.threads)
         exact = rows.distances(candidates, expect, threads=self.threads, memory_limit=memory_limit)
         whole = whole_weights(weights)
         cost = np.clip(np.asarray(penalties, dtype=np.float64) * UNITS, -_MOST, _MOST).astype(np.int64)
@@ -396,6 +406,23 @@ class Desk:
         """Keep a sentence for the reader of the release."""
         self.transcript.notes.append(text)
 
+    def close(self) -> None:
+        """End the fit: nothing more is released here, or at a desk over merged values."""
+        self._purse.closed = True
+
+    def _tables(self, queries: Sequence[Asked | Iterable[str]]) -> list[Asked]:
+        """Return checked queries; one that asks for a functional is an error."""
+        checked: list[Asked] = []
+        for one in queries:
+            if not isinstance(one, Query):
+                checked.append(self.domain.check(one))
+                continue
+            if one.functional is not None:
+                raise DomainError(f"a score compares whole tables; leave the functional of {one.clique!r} out")
+            query = one.checked(self.domain)
+            checked.append(query.clique if query.plain else query)
+        return checked
+
     def _sigmas(
         self,
         queries: Sequence[Query],
@@ -417,6 +444,8 @@ class Desk:
         parts = budget_shares([query.cells(self.domain) for query in queries]) if shares is None else shares
         if len(parts) != len(queries):
             raise PrivacyError(f"{len(queries)} queries need as many shares of rho; got {len(parts)}")
+        if not (all(share >= 0 for share in parts) and math.fsum(parts) <= 1 + 1e-9):
+            raise PrivacyError("shares of rho must not be negative, nor add up to more than 1")
         return [
             calibrate(real("rho", rho) * float(share), l2_sensitivity=sensitivity)
             for share, sensitivity in zip(parts, sensitivities, strict=True)
@@ -424,18 +453,20 @@ class Desk:
 
     def _scores(
         self,
-        cliques: Sequence[Clique],
+        queries: Sequence[Asked],
         kind: str,
         row_sensitivity: int,
         rho: float,
-        exact: Callable[[Sequence[Clique]], npt.NDArray[np.int64]],
+        exact: Callable[[Sequence[Asked]], npt.NDArray[np.int64]],
     ) -> Scores:
         ledger = self._purse.ledger
-        named = [self.domain.check(clique) for clique in cliques]
-        sets = [frozenset(clique) for clique in named]
-        if len(set(sets)) < len(named):
-            twice = next(clique for clique, one in zip(named, sets, strict=True) if sets.count(one) > 1)
-            raise DomainError(f"{twice!r} is there twice; each clique is scored, and paid for, once")
+        named = self._tables(queries)
+        known: set[object] = set()
+        for one in named:
+            key = frozenset(one) if isinstance(one, tuple) else one.key
+            if key in known:
+                raise DomainError(f"{as_query(one).clique!r} occurs twice; each clique is scored, and paid for, once")
+            known.add(key)
         if not named:
             return Scores((), np.empty(0), 0.0, ledger.protected)
         sensitivity = vector_sensitivity(row_sensitivity * self.k, len(named))
@@ -444,7 +475,13 @@ class Desk:
         event = GaussianEvent(purpose=purpose, l2_sensitivity=sensitivity, sigma=sigma, values=len(named))
         self._purse.check([event])
         (noisy,) = release_gaussian([exact(named)], [event], ledger)
-        scores = Scores(tuple(named), noisy / UNITS, sigma / UNITS, ledger.protected)
+        scores = Scores(
+            tuple(named),
+            noisy / UNITS,
+            sigma / UNITS,
+            ledger.protected,
+            "margins" if row_sensitivity > 1 else "released",
+        )
         self.transcript.entries.append(scores)
         return scores
 

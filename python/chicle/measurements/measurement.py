@@ -154,6 +154,8 @@ class Measurement:
         >>> margin.values, round(margin.sigma, 3)
         (array([50, 50]), 4.243)
         """
+        if not self.whole:
+            raise DomainError(f"the measurement of {self.clique!r} is of a group or a functional; it has no margins")
         kept = tuple(names)
         axes = [self.clique.index(name) for name in kept]
         summed = tuple(axis for axis in range(len(self.clique)) if axis not in axes)
@@ -196,7 +198,8 @@ class Measurement:
 def _mean_of_two(first: Measurement, second: Measurement) -> Measurement:
     weight = second.sigma**2 / (first.sigma**2 + second.sigma**2)
     values = weight * first.values + (1 - weight) * second.values
-    return replace(first, values=values, sigma=math.sqrt(weight) * first.sigma)
+    protected = first.protected and second.protected
+    return replace(first, values=values, sigma=math.sqrt(weight) * first.sigma, protected=protected)
 
 
 def average_repeats(measurements: Iterable[Measurement]) -> list[Measurement]:
@@ -229,7 +232,7 @@ def check_all(
 def best_margins(measurements: Sequence[Measurement], domain: Domain, order: int) -> dict[Clique, Floats]:
     """Return the most precise margin of every clique of `order` attributes that some measurement holds."""
     best: dict[Clique, tuple[float, Measurement]] = {}
-    for measurement in measurements:
+    for measurement in (one for one in measurements if one.whole):
         for names in combinations(domain.clique(measurement.clique), order):
             # The variance of a cell, a bucket counting as the codes in it.
             variance = float(measurement.sigma**2 * measurement.values.size / domain.cells(names))

@@ -142,6 +142,11 @@ class Merge:
         """
         if not self._changes:
             return measurement
+        if not measurement.whole:
+            raise DomainError(
+                f"the measurement of {measurement.clique!r} is of a group or a functional; its values cannot be merged "
+                "afterwards. Leave it out"
+            )
         values, sigma = measurement.values, measurement.sigma
         buckets: dict[str, Any] = {}
         for axis, name in enumerate(self._original.check(measurement.clique)):

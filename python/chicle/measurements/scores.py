@@ -38,6 +38,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,7 @@ from chicle.counting.countable import UNITS, Independence
 from chicle.domain import Clique, Domain
 from chicle.errors import ParameterError
 from chicle.measurements.measurement import Measurement, best_one_ways, estimate_total, onto_simplex
+from chicle.query import Asked
 
 __all__ = ["WEIGHTS", "Choice", "Scores", "independence", "vector_sensitivity", "whole_weights"]
 
@@ -62,45 +64,56 @@ class Scores:
 
     Attributes
     ----------
-    cliques
-        The cliques, in the order of `values`.
+    queries
+        What was compared, in the order of `values`: queries, or cliques. Where values were merged, they speak of the
+        merged ones.
     values
-        For each clique the L1 distance in records, from 0 to twice their number, plus noise; it may be negative.
+        For each query the L1 distance in records, from 0 to twice their number, plus noise; it may be negative.
     sigma
         Standard deviation of the noise, in records; 0 where there is none.
     protected
-        Whether a ledger has paid for them with real noise. Selection refuses scores that are not, unless told to.
+        Whether a ledger has paid for them with real noise. Selection refuses other scores by default.
+    reference
+        What they are distances from: ``"released"`` for what was expected by released values alone, ``"margins"`` for
+        the exact margins of each pair, as InDif is published.
     """
 
-    cliques: tuple[Clique, ...]
+    queries: tuple[Asked, ...]
     values: npt.NDArray[np.float64]
     sigma: float
     protected: bool
+    reference: Literal["released", "margins"] = "released"
 
     def __post_init__(self) -> None:
-        if self.values.shape != (len(self.cliques),):
+        if self.values.shape != (len(self.queries),):
             raise ParameterError(
-                f"{len(self.cliques)} cliques need as many scores, not an array of {self.values.shape}"
+                f"{len(self.queries)} cliques need as many scores, not an array of {self.values.shape}"
             )
         self.values.flags.writeable = False
 
+    @property
+    def cliques(self) -> tuple[Clique, ...]:
+        """The clique of each query."""
+        return tuple(one if isinstance(one, tuple) else one.clique for one in self.queries)
+
     def highest_first(self) -> list[Clique]:
         """Return the cliques, those of the highest score first."""
-        return [self.cliques[i] for i in sorted(range(len(self.cliques)), key=lambda i: -self.values[i])]
+        cliques = self.cliques
+        return [cliques[i] for i in sorted(range(len(cliques)), key=lambda i: -self.values[i])]
 
     def __repr__(self) -> str:
-        said = f"scores of {len(self.cliques):,} cliques, sigma {self.sigma:.4g} records"
+        said = f"scores of {len(self.queries):,} cliques, sigma {self.sigma:.4g} records"
         return said.capitalize() if self.protected else f"NOT PRIVATE: {said}"
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A clique that was chosen by the exponential mechanism.
+    """A query that was chosen by the exponential mechanism.
 
     Attributes
     ----------
-    clique
-        What was chosen.
+    query
+        What was chosen: a query, or a clique.
     epsilon
         That of the exponential mechanism.
     among
@@ -109,17 +122,21 @@ class Choice:
         Public numbers that the candidates of this choice depend on.
     """
 
-    clique: Clique
+    query: Asked
     epsilon: float
     among: int
     context: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def clique(self) -> Clique:
+        """The attributes that were chosen."""
+        return self.query if isinstance(self.query, tuple) else self.query.clique
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "clique", tuple(self.clique))
         object.__setattr__(self, "context", MappingProxyType(dict(self.context)))
 
     def __reduce__(self) -> tuple[type[Choice], tuple[object, ...]]:
-        return type(self), (self.clique, self.epsilon, self.among, dict(self.context))
+        return type(self), (self.query, self.epsilon, self.among, dict(self.context))
 
 
 def independence(one_ways: Sequence[Measurement], domain: Domain) -> Independence:

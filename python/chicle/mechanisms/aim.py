@@ -157,18 +157,23 @@ class AIM(Mechanism):
 
     def _run_published(self, desk: Desk) -> Model:
         domain, rho = desk.domain, desk.left
-        share = rho / self._planned(domain)
-        sigma = calibrate(self.alpha * share, l2_sensitivity=desk.k)
-        measured = desk.measure(one_ways(domain), sigma=sigma, purpose="1-way")
+        stage = self.stages(Table.at(desk))["1-way"]
+        shares = dict(stage.cliques or {})
+        measured = desk.measure(shares, rho=stage.rho, shares=list(shares.values()), purpose="1-way")
         if not self._worth(domain, measured, desk.left, desk.k):
             desk.measure_one_ways(rho=desk.left)
             if len(domain) > 1:
                 desk.note(self._why(domain, _ONLY_1_WAYS))
             return self.learn(IndependentModel(), desk)
         run = self._model_run(domain, self._workload(domain), desk.zeros, rho)
-        schedule = AnnealedRounds(share, self.alpha, domain, desk.k)
-        first = run.fitted(measured, None)
-        rounds(desk, first, run, schedule, lambda before: run.fitted(desk.transcript.measurements, before))
+        schedule = AnnealedRounds(rho / self._planned(domain), self.alpha, domain, desk.k)
+        rounds(
+            desk,
+            run.fitted(measured, None),
+            run,
+            schedule,
+            lambda before: run.fitted(desk.transcript.measurements, before),
+        )
         return self.learn(GraphicalModel(iterations=10 * self.iterations, zeros=run.zeros), desk)
 
     def _model_run(self, domain: Domain, workload: Workload, zeros: Zeros, rho: float) -> ModelRun:

@@ -11,17 +11,19 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar, cast
 
 from chicle._checks import integer, number
 from chicle.codecs import Codec
+from chicle.counting.countable import Countable
 from chicle.counting.records import Records
 from chicle.discovery import Discovery, purchases, resolve
 from chicle.domain import Clique, Domain
 from chicle.errors import BudgetExceeded, NotFittedError, ParameterError, PrivacyError, SchemaError
 from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement
+from chicle.measurements.transcript import Transcript
 from chicle.mechanisms.stages import Stages, Table, marginals
 from chicle.models.base import Model
 from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
@@ -56,6 +58,9 @@ def register(mechanism: _Class) -> _Class:
 
     Its annotated fields are its parameters: a class that is no dataclass yet becomes one.
     """
+    taken = BY_NAME.get(mechanism.__name__.lower())
+    if taken is not None and (taken.__module__, taken.__qualname__) != (mechanism.__module__, mechanism.__qualname__):
+        raise ParameterError(f"there is a mechanism {taken.__name__!r} already; give this class another name")
     if "__dataclass_params__" not in vars(mechanism):
         mechanism = dataclass(kw_only=True, eq=False, repr=False)(mechanism)  # type: ignore[assignment]
     BY_NAME[mechanism.__name__.lower()] = mechanism
@@ -144,11 +149,10 @@ class Mechanism(ABC):
     def set_params(self: _Self, **params: Any) -> _Self:  # noqa: ANN401, PYI019 - as in scikit-learn
         """Set parameters by name, as in scikit-learn; return the mechanism itself."""
         known = {field.name for field in fields(self)}
+        for name in params.keys() - known:
+            there = ", ".join(sorted(known))
+            raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {there}")
         for name, value in params.items():
-            if name not in known:
-                raise ParameterError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(sorted(known))}"
-                )
             setattr(self, name, value)
         return self
 
@@ -217,6 +221,7 @@ class Mechanism(ABC):
         declared, notes = self._discover(opened, declared, budget, ledger)
         codec = Codec(declared)
         rows = opened.countable(codec)
+        _check_rows(rows, codec)
         rho = budget.rho - (ledger.spent - spent)
         beside = _fine(codec, rho, 0)
         splits = _measure_splits(Desk(rows, ledger, threads=self.threads), beside)
@@ -231,7 +236,9 @@ class Mechanism(ABC):
             progress=self.progress,
         )
         model = self.run(desk)
-        transcript = replace(desk.transcript, notes=[*notes, *desk.transcript.notes, opened.promise])
+        desk.close()
+        _check_run(model, desk)
+        transcript = Transcript(list(desk.transcript.entries), [*notes, *desk.transcript.notes, opened.promise])
         self.release_ = Release(
             schema=declared,
             transcript=transcript,
@@ -271,9 +278,13 @@ class Mechanism(ABC):
         }
 
     def _check_all(self, codec: Codec) -> None:
-        """Raise for parameters that a fit on this schema can not use, before it spends anything."""
+        """Raise for parameters that a fit on this schema cannot use, before it spends anything."""
         self.check(codec.domain)
-        self.stages(Table(codec.domain, self.budget.rho, codec.schema.max_records_per_person))
+        table = Table(codec.domain, self.budget.rho, codec.schema.max_records_per_person)
+        if (asked := math.fsum(stage.rho for stage in self.stages(table).all)) > table.rho * (1 + 1e-9):
+            raise ParameterError(
+                f"the stages of {type(self).__name__} cost {asked / table.rho:.3g} times its budget; split less"
+            )
 
     def _ledger(self, ledger: Ledger | None, budget: Budget) -> Ledger:
         """Return what pays, if it has enough left."""
@@ -338,6 +349,29 @@ def _declared(source: object, schema: Schema | Mapping[str, int] | None) -> Sche
     declared = as_schema(schema)
     declared.check_reviewed()
     return declared
+
+
+def _check_rows(rows: Countable, codec: Codec) -> None:
+    """Raise unless the rows of a source are those that the schema declares, before anything is spent on them."""
+    if rows.domain != codec.base:
+        raise SchemaError("the source gave rows of other attributes than its codec has; see `Codec.base`")
+    if rows.max_records_per_person != codec.max_records_per_person:
+        raise PrivacyError(
+            f"the source gave rows of at most {rows.max_records_per_person} a person, but the schema declares "
+            f"{codec.max_records_per_person}; both must be the same"
+        )
+
+
+def _check_run(model: object, desk: Desk) -> None:
+    """Raise unless a mechanism measured something and returned the fitted model of it."""
+    if not desk.transcript.measurements:
+        raise ParameterError("the mechanism measured nothing; a release needs at least one measurement")
+    if not isinstance(model, Model):
+        raise ParameterError(f"`run` must return a fitted chicle.Model, not a {type(model).__name__}")
+    if model.domain != desk.domain:
+        raise ParameterError(
+            "`run` must return a model over the attributes of its desk; fit it by `learn`, or with `merge=`"
+        )
 
 
 def _fine(codec: Codec, rho: float, n: int) -> list[Step]:

@@ -74,8 +74,9 @@ class Gaussian(Mechanism):
 
     def run(self, desk: Desk) -> DescentModel:
         """Measure every clique of the workload."""
-        shares = self._shares(desk.domain)
-        desk.measure(list(shares), rho=desk.left, shares=list(shares.values()))
+        stage = self.stages(Table.at(desk))["marginal"]
+        shares = dict(stage.cliques or {})
+        desk.measure(shares, rho=stage.rho, shares=list(shares.values()))
         held = {name for clique in shares for name in clique}
         for name in desk.domain:
             if name not in held:

@@ -41,6 +41,9 @@ def register_model(family: str) -> Callable[[_Class], _Class]:
     """Register a class of models under a name, by which releases are saved and loaded."""
 
     def register(model: _Class) -> _Class:
+        taken = _FAMILIES.get(family)
+        if taken is not None and (taken.__module__, taken.__qualname__) != (model.__module__, model.__qualname__):
+            raise ParameterError(f"the model family {family!r} is taken by {taken.__name__}; choose another name")
         model.family = family
         _FAMILIES[family] = model
         return model
@@ -154,12 +157,16 @@ class Model(ABC):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what was learnt, as arrays: all that `restore` needs beside the parameters."""
-        return {**self.merge.to_arrays(), "total": np.array(self.total), **self._state()}
+        own = self._state()
+        common = {**self.merge.to_arrays(), "total": np.array(self.total)}
+        for name in common.keys() & own.keys():
+            raise ParameterError(f"the state of a {type(self).__name__} has an array {name!r}; choose another name")
+        return {**common, **own}
 
     def restore(self: _Self, state: State, domain: Domain) -> _Self:  # noqa: PYI019
         """Take on what was learnt, from arrays that `state` gave; return the model itself. Nothing is fitted."""
         self._domain, self._merge = domain, Merge.from_arrays(domain, state)
-        self._total = max(int(state["total"]), 1)
+        self._total = integer("the total of a model", int(state["total"]), 1, 2**31 - 1)
         self._restore(state)
         return self
 

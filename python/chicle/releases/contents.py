@@ -18,7 +18,7 @@ import numpy.typing as npt
 from chicle._core import __version__
 from chicle.codecs import Codec
 from chicle.domain import Domain
-from chicle.errors import ArtefactError
+from chicle.errors import ArtefactError, ParameterError
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.merges import Merge
 from chicle.measurements.scores import Choice, Scores
@@ -27,7 +27,7 @@ from chicle.models.base import Model, model_of
 from chicle.privacy.claim import Claim
 from chicle.privacy.guarantee import Guarantee
 from chicle.privacy.ledger import Ledger
-from chicle.query import Functional
+from chicle.query import Asked, Buckets, Functional, Query
 from chicle.schema import Schema
 from chicle.sources.frames import Form
 
@@ -53,6 +53,11 @@ _KEYS = {
     "splits",
     "model",
 }
+_DTYPES = tuple(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)) + tuple(
+    np.dtype(name) for name in ("float32", "float64", "bool")
+)
+"""What the arrays of a model's state may be."""
+
 _GUARANTEES: Mapping[str, type[Guarantee]] = {one.kind: one for one in (Ledger, Claim)}
 """A header has exactly one of these fields."""
 
@@ -73,6 +78,10 @@ class Contents:
 
 def members_of(contents: Contents) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the header of a release, and its arrays by name."""
+    if model_of(getattr(contents.model, "family", type(contents.model).__name__)) is not type(contents.model):
+        raise ParameterError(
+            f"{type(contents.model).__name__} has no model family of its own; register the class with register_model"
+        )
     writer = _Writer(Codec(contents.schema).domain)
     header = {
         "kind": KIND,
@@ -90,7 +99,9 @@ def members_of(contents: Contents) -> tuple[dict[str, Any], dict[str, bytes]]:
         "model": {"family": contents.model.family, "parameters": _plain(contents.model.params())},
     }
     for name, array in contents.model.state().items():
-        writer.arrays[f"model-{name}"] = array
+        writer.arrays[f"model-{name}"] = np.ascontiguousarray(array)
+        if np.asarray(array).dtype not in _DTYPES:
+            raise ParameterError(f"the state of the model has an array {name!r} of dtype {np.asarray(array).dtype}")
     return header, {name: _npy(array) for name, array in writer.arrays.items()}
 
 
@@ -128,6 +139,8 @@ def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Cont
     family, parameters = header["model"]["family"], header["model"]["parameters"]
     model = model_of(family)(**parameters).restore(reader.state(), codec.domain)
     form = Form.from_dict(header["form"])
+    if form.kind in ("pandas", "polars", "batch") and not set(schema.domain) <= set(form.types):
+        raise ArtefactError("its table lacks columns of its schema")
     return Contents(schema, transcript, model, ledger, header["mechanism"], header["parameters"], splits, form)
 
 
@@ -155,22 +168,34 @@ class _Writer:
         if isinstance(entry, Measurement):
             return self.measurement(entry)
         if isinstance(entry, Scores):
-            cliques = [[self._domain.position(name) for name in clique] for clique in entry.cliques]
-            values = self._table(np.asarray(entry.values))
-            return {"kind": "scores", "cliques": cliques, "sigma": entry.sigma, "values": values}
+            queries = [self._query(one) for one in entry.queries]
+            header = {"kind": "scores", "queries": queries, "sigma": entry.sigma, "reference": entry.reference}
+            return {**header, "values": self._table(np.asarray(entry.values))}
         if isinstance(entry, Choice):
-            said = {"clique": list(entry.clique), "epsilon": entry.epsilon, "among": entry.among}
-            return {"kind": "choice", **said, "context": dict(entry.context)}
+            header = {"kind": "choice", "query": self._query(entry.query), "epsilon": entry.epsilon}
+            return {**header, "among": entry.among, "context": dict(entry.context)}
         arrays = {name: self._table(array) for name, array in entry.to_arrays().items()}
         return {"kind": "merge", "arrays": arrays}
 
+    def _query(self, asked: Asked) -> Any:  # noqa: ANN401 - positions, or a mapping
+        """Return a clique as positions; a query that is more also with its buckets and its group."""
+        clique = asked if isinstance(asked, tuple) else asked.clique
+        places = [self._domain.position(name) for name in clique]
+        if isinstance(asked, tuple):
+            return places
+        where = {name: int(code) for name, code in asked.where.items()}
+        return {"clique": places, "buckets": self._buckets(asked.buckets), "where": where}
+
+    def _buckets(self, given: Buckets) -> dict[str, str]:
+        members = {}
+        for name, codes in given.items():
+            array = np.ascontiguousarray(codes, dtype=np.uint32)
+            members[name] = self._known.setdefault(array.tobytes(), f"buckets-{len(self._known)}")
+            self.arrays[members[name]] = array
+        return members
+
     def measurement(self, one: Measurement) -> dict[str, Any]:
-        buckets = {}
-        for name, given in one.buckets.items():
-            array = np.ascontiguousarray(given, dtype=np.uint32)
-            member = self._known.setdefault(array.tobytes(), f"buckets-{len(self._known)}")
-            self.arrays[member] = array
-            buckets[name] = member
+        buckets = self._buckets(one.buckets)
         header = {"kind": "measurement", "clique": list(one.clique), "sigma": one.sigma, "buckets": buckets}
         if one.where:
             header["where"] = {name: int(code) for name, code in one.where.items()}
@@ -196,20 +221,34 @@ class _Reader:
         if kind == "measurement":
             return self.measurement(header, domain)
         if kind == "scores":
-            names = list(domain)
-            cliques = tuple(domain.check(tuple(names[place] for place in places)) for places in header["cliques"])
-            values = self._array(header["values"], np.float64)
+            queries = tuple(self._query(one, domain) for one in header["queries"])
+            values, reference = self._array(header["values"], np.float64), header["reference"]
             if not (np.isfinite(values).all() and isfinite(header["sigma"]) and header["sigma"] >= 0):
                 raise ArtefactError("its scores are not finite numbers")
-            return Scores(cliques, values, float(header["sigma"]), self._protected)
+            if reference not in ("released", "margins"):
+                raise ArtefactError("its scores are distances from an unknown reference")
+            return Scores(queries, values, float(header["sigma"]), self._protected, reference)
         if kind == "choice":
             context = {str(name): float(value) for name, value in header["context"].items()}
-            return Choice(domain.check(header["clique"]), float(header["epsilon"]), int(header["among"]), context)
+            query = self._query(header["query"], domain)
+            return Choice(query, float(header["epsilon"]), int(header["among"]), context)
         if kind == "merge":
             dtypes = (np.uint32, np.float64, np.uint8)
             arrays = {name: self._array(member, *dtypes) for name, member in header["arrays"].items()}
             return Merge.from_arrays(domain, arrays)
         raise ArtefactError(f"its transcript has an entry of another kind, {kind!r}")
+
+    def _query(self, header: Any, domain: Domain) -> Asked:  # noqa: ANN401 - positions, or a mapping
+        names = list(domain)
+        places = header["clique"] if isinstance(header, dict) else header
+        if not all(0 <= place < len(names) for place in places):
+            raise ArtefactError("a query names an attribute that its schema does not have")
+        clique = domain.check(tuple(names[place] for place in places))
+        if not isinstance(header, dict):
+            return clique
+        # Buckets of scores may be of merged values, so only their form is checked.
+        buckets = {str(name): self._array(member, np.uint32) for name, member in header["buckets"].items()}
+        return Query(clique, buckets, {str(name): int(code) for name, code in header["where"].items()})
 
     def measurement(self, header: Mapping[str, Any], domain: Domain) -> Measurement:
         sigma, clique = header["sigma"], domain.check(tuple(header["clique"]))
@@ -227,10 +266,9 @@ class _Reader:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         names = [name for name in self._members if name.startswith("model-") and name.endswith(".npy")]
-        dtypes = (np.int64, np.float64, np.uint32, np.uint8)
-        return {name[len("model-") : -len(".npy")]: self._array(name[: -len(".npy")], *dtypes) for name in names}
+        return {name[len("model-") : -len(".npy")]: self._array(name[: -len(".npy")], *_DTYPES) for name in names}
 
-    def _array(self, member: str, *dtypes: type) -> npt.NDArray[Any]:
+    def _array(self, member: str, *dtypes: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array; its header is checked before anything is believed of it."""
         data = self._members[f"{member}.npy"]
         file = io.BytesIO(data)

@@ -39,11 +39,11 @@ _TIDY = pa.schema(
 
 
 def tidy_table(measurements: Sequence[Measurement], fine: Sequence[Measurement], codec: Codec) -> pa.Table:
-    """Return measurements as one table, a row for each cell; see `Release.marginals`."""
+    """Return whole tables of counts as one table, a row for each cell; see `Release.marginals`."""
     joint = {name: attribute_labels(codec, name) for name in codec.domain}
     single = {one.clique[0]: value_labels(codec.schema, one.clique[0]) for one in fine}
-    told = [*((one, joint) for one in measurements), *((one, single) for one in fine)]
-    parts = [_tidy(i, one, labels, codec.ordinal) for i, (one, labels) in enumerate(told)]
+    listed = [*((one, joint) for one in measurements if one.whole), *((one, single) for one in fine)]
+    parts = [_tidy(i, one, labels, codec.ordinal) for i, (one, labels) in enumerate(listed)]
     return pa.concat_tables([_TIDY.empty_table(), *parts])
 
 

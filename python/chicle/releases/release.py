@@ -174,7 +174,8 @@ class Release:
 
         `marginal` numbers the measurements, `clique` names the attributes, `cell` says in words which values, bins or
         buckets a row stands for, and `codes` which codes; `value` is the noisy count and `sigma` the standard deviation
-        of its noise. Fine 1-ways of coarse columns come last.
+        of its noise. Fine 1-ways of coarse columns come last. Groups and functionals are left out. A release that was
+        made with test noise gives a warning.
         ``pyarrow.parquet.write_table(release.marginals(), "marginals.parquet")`` keeps it for anyone, and
         `from_marginals` reads it.
 
@@ -187,6 +188,8 @@ class Release:
         >>> release.marginals().num_rows == sum(release.schema.domain.values())
         True
         """
+        if not self.ledger.protected:
+            warnings.warn("these marginals are NOT PRIVATE: they were made with test noise", UserWarning, stacklevel=2)
         return tidy_table(self.measurements, self.splits, self.codec)
 
     @property

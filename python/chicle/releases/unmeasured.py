@@ -74,12 +74,16 @@ def distances_of_scores(
     wanted = {named for _, named in asked}
     found: dict[Clique, Distance] = {}
     # The last vector in which a clique was scored serves: later ones replace earlier ones.
-    for scores, measured, merge in release.transcript.before_scores():
-        values = dict(zip(scores.cliques, scores.values.tolist(), strict=True))
+    for scores, before, merge in release.transcript.before_scores():
+        if scores.reference != "released":
+            continue
+        pairs = zip(scores.queries, scores.values.tolist(), strict=True)
+        values = {one: value for one, value in pairs if isinstance(one, tuple)}
         here = sorted(wanted & values.keys())
         if not here:
             continue
         merged = Merge(domain) if merge is None else merge
+        measured = [one for one in before if one.whole]
         tables = [one for one in measured if len(one.clique) > 1]
         if tables:
             model = type(release.model)(**release.model.params())
