@@ -20,6 +20,7 @@ from chicle import (
     ChicleError,
     Clique,
     Desk,
+    DomainError,
     InfeasibleError,
     Ledger,
     ParameterError,
@@ -31,7 +32,7 @@ from chicle.measurements.scores import WEIGHTS, Choice, whole_weights
 from chicle.privacy import ExponentialEvent, GaussianEvent, TestNoise, accounting, calibrate_choice, exponential
 from chicle.privacy.noise import MAX_SCALE
 from chicle.privacy.primitives import release_choice
-from chicle.query import Asked, as_query
+from chicle.query import Asked, Functional, Query, as_query
 from tests.privacy.test_noise import SIGNIFICANCE
 from tests.privacy.test_scores import Rows, neighbours, table_of
 from tests.strategies import naive_count, records
@@ -293,8 +294,12 @@ def test_bad_input_costs_nothing() -> None:
             desk.choose(CLIQUES, expected, epsilon=0.1, **short)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="not negative"):
         desk.choose(CLIQUES, lambda cliques: [-t for t in expected(cliques)], epsilon=0.1)
-    with pytest.raises(ParameterError, match="for each of its cells"):
+    with pytest.raises(DomainError, match="need as many expected tables"):
         desk.score(CLIQUES, lambda cliques: expected(cliques)[:1], rho=0.001)
+    with pytest.raises(DomainError, match="for each of its cells"):
+        desk.score([("a", "c")], lambda cliques: [table.T for table in expected(cliques)], rho=0.001)
+    with pytest.raises(DomainError, match="leave the functional"):
+        desk.score([Query(("a",), functional=Functional(np.ones((1, DOMAIN["a"]), int)))], expected, rho=0.001)
     with pytest.raises(BudgetExceeded):
         desk.choose(CLIQUES, expected, epsilon=9.0)
     with pytest.raises(BudgetExceeded):

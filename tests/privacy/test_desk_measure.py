@@ -289,7 +289,7 @@ def test_what_test_noise_made_is_marked() -> None:
         ([("a",)], None, {"rho": 0.0}, PrivacyError),
         ([("a",)], None, {"rho": float("nan")}, PrivacyError),
         ([("a",)], None, {"rho": 2.0}, BudgetExceeded),
-        ([("a",), ("b",)], None, {"rho": 0.9, "shares": [1.0, 1.0]}, BudgetExceeded),
+        ([("a",), ("b",)], None, {"rho": 0.9, "shares": [1.0, 1.0]}, PrivacyError),
         ([("a",), ("b",)], None, {"rho": 0.9, "shares": [1.0]}, PrivacyError),
         ([("a", "b")], 5.0, {"memory_limit": 40}, InfeasibleError),
         ([("a", "b")], 5.0, {"threads": 0}, ParameterError),

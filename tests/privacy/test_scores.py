@@ -236,8 +236,8 @@ def test_a_refusal_spends_nothing(form: str) -> None:
         (["ab"], None, DomainError, "not a string"),
         ([("a", "z")], None, DomainError, "'z' is not an attribute"),
         ([("a", "a")], None, DomainError, "twice"),
-        ([("a", "b"), ("a", "b")], None, DomainError, "there twice"),
-        ([("a", "b"), ("b", "a")], None, DomainError, "there twice"),
+        ([("a", "b"), ("a", "b")], None, DomainError, "occurs twice"),
+        ([("a", "b"), ("b", "a")], None, DomainError, "occurs twice"),
         ([("a", "b")], 0, ParameterError, "threads"),
     ],
 )

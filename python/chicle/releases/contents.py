@@ -99,7 +99,7 @@ def members_of(contents: Contents) -> tuple[dict[str, Any], dict[str, bytes]]:
         "model": {"family": contents.model.family, "parameters": _plain(contents.model.params())},
     }
     for name, array in contents.model.state().items():
-        writer.arrays[f"model-{name}"] = np.ascontiguousarray(array)
+        writer.arrays[f"model-{name}"] = np.asarray(array, order="C")
         if np.asarray(array).dtype not in _DTYPES:
             raise ParameterError(f"the state of the model has an array {name!r} of dtype {np.asarray(array).dtype}")
     return header, {name: _npy(array) for name, array in writer.arrays.items()}
