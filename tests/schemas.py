@@ -14,7 +14,7 @@ from chicle.codecs import Codec
 from chicle.columns import Column, column_from_dict
 from chicle.sources import Task, decode_table, open_source, read_records
 from chicle.sources.frames import Form
-from chicle.sources.task import Columns
+from chicle.sources.tasks import Columns
 
 Drawn = tuple[dict[str, Any], list[Any]]
 

@@ -50,6 +50,11 @@ class Domain(Mapping[str, int]):
             raise DomainError("a domain needs at least one attribute; this one is empty")
         self._positions = {name: i for i, name in enumerate(self._cardinalities)}
 
+    @classmethod
+    def of(cls, attributes: Mapping[str, int]) -> Domain:
+        """Return a mapping as a domain; a domain is returned as it is."""
+        return attributes if isinstance(attributes, Domain) else cls(attributes)
+
     def __getitem__(self, name: str) -> int:
         return self._cardinalities[name]
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, ParameterError
 
-__all__ = ["Asked", "Buckets", "Functional", "Maps", "Query", "as_query", "check_buckets", "one_ways"]
+__all__ = ["Buckets", "Functional", "Maps", "Query", "QueryLike", "as_query", "check_buckets", "one_ways"]
 
 Buckets: TypeAlias = Mapping[str, npt.NDArray[Any]]
 """Attributes seen coarser: for each of them the bucket of each of its codes, integers from 0 on."""
@@ -202,11 +202,11 @@ class Query:
         return Query(tuple(clique), buckets, where, functional)
 
 
-Asked: TypeAlias = Query | Clique
+QueryLike: TypeAlias = Query | Clique
 """A query, or a clique, which asks for its marginal."""
 
 
-def as_query(asked: Asked | Iterable[str]) -> Query:
+def as_query(asked: QueryLike | Iterable[str]) -> Query:
     """Return a query; a clique asks for its marginal.
 
     Examples

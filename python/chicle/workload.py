@@ -94,7 +94,7 @@ class Workload(Mapping[Clique, float]):
         >>> list(Workload.target({"a": 2, "b": 2, "income": 2}, "income", k=2))
         [('a', 'income'), ('b', 'income')]
         """
-        domain = domain if isinstance(domain, Domain) else Domain(domain)
+        domain = Domain.of(domain)
         domain.check((attribute,))
         others = [name for name in domain if name != attribute]
         size = min(integer("k", k, 1), len(domain)) - 1
@@ -125,7 +125,7 @@ class Workload(Mapping[Clique, float]):
         >>> sum(workload.values())
         256.0
         """
-        domain = domain if isinstance(domain, Domain) else Domain(domain)
+        domain = Domain.of(domain)
         size = min(integer("k", k, 1), len(domain))
         _check_size(math.comb(len(domain), size))
         rng = np.random.default_rng(check_seed(seed))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from chicle import Domain, DomainError, InfeasibleError, ParameterError, Query, Records
 from chicle.counting.countable import UNITS, Cached, Countable, Independence, View
-from chicle.query import Asked, one_ways
+from chicle.query import QueryLike, one_ways
 from tests.countables import GROUPED, KINDS, finer, passes
 
 SIZES = {"a": 3, "b": 4, "c": 2, "d": 5, "e": 1}
@@ -44,7 +44,7 @@ def shares() -> dict[str, npt.NDArray[np.float64]]:
     return {name: rng.dirichlet(np.ones(size)) for name, size in SIZES.items()}
 
 
-def expected(queries: Sequence[Asked]) -> list[npt.NDArray[np.float64]]:
+def expected(queries: Sequence[QueryLike]) -> list[npt.NDArray[np.float64]]:
     """Return any public tables: some cells above the counts, some below."""
     tables = []
     for asked in queries:
@@ -55,7 +55,7 @@ def expected(queries: Sequence[Asked]) -> list[npt.NDArray[np.float64]]:
     return tables
 
 
-def naive(table: Records, asked: Asked, expect: npt.NDArray[np.float64]) -> float:
+def naive(table: Records, asked: QueryLike, expect: npt.NDArray[np.float64]) -> float:
     """Return the L1 distance in records."""
     query = asked if isinstance(asked, Query) else Query(asked)
     kept = np.ones(len(table), dtype=bool)
@@ -97,7 +97,7 @@ def test_counts_are_those_of_records(kind: str, rows: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_threads_change_nothing(countable: Countable, threads: int) -> None:
-    queries: list[Asked] = [*CLIQUES, Query(("d", "b"), {"d": np.array([0, 1, 0, 1, 2])})]
+    queries: list[QueryLike] = [*CLIQUES, Query(("d", "b"), {"d": np.array([0, 1, 0, 1, 2])})]
     table = table_of()
     for mine, theirs in zip(countable.count(queries, threads=threads), table.count(queries), strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -139,7 +139,7 @@ def test_distances_from_any_tables_are_those_of_records(kind: str, rows: int) ->
 
 
 def test_distances_in_buckets(countable: Countable) -> None:
-    queries: list[Asked] = [
+    queries: list[QueryLike] = [
         Query(("d", "b"), {"d": np.array([0, 1, 0, 1, 2])}),
         Query(("b",), {"b": np.array([1, 1, 0, 0])}),
         ("a", "b"),
@@ -155,7 +155,7 @@ def test_distances_in_buckets(countable: Countable) -> None:
 @pytest.mark.parametrize("name", GROUPED)
 def test_distances_of_a_group(name: str) -> None:
     """Independence expects of a group its share of the records."""
-    queries: list[Asked] = [Query(("b",), where={"a": 1}), Query(("d", "b"), where={"a": 2, "c": 0}), ("b", "d")]
+    queries: list[QueryLike] = [Query(("b",), where={"a": 1}), Query(("d", "b"), where={"a": 2, "c": 0}), ("b", "d")]
     table = table_of()
     for expect in (expected, Independence(shares(), 480.0)):
         mine = KINDS[name](table).distances(queries, expect)
@@ -254,9 +254,9 @@ class Counting(View):
     def __init__(self, table: Records) -> None:
         base, maps = finer(table)
         super().__init__(base, maps, table.domain)
-        self.asked: list[Asked] = []
+        self.asked: list[QueryLike] = []
 
-    def count(self, queries: Sequence[Asked], **given: Any) -> list[Any]:
+    def count(self, queries: Sequence[QueryLike], **given: Any) -> list[Any]:
         self.asked += queries
         return super().count(queries, **given)
 
@@ -296,7 +296,7 @@ def test_1_ways_and_the_number_of_records_take_no_pass() -> None:
     passes_read = countable._read
     countable._read = noted
     coarse = Query(("d",), {"d": np.array([0, 0, 1, 1, 0])})
-    queries: list[Asked] = [(), ("d",), coarse, Query(("a",))]
+    queries: list[QueryLike] = [(), ("d",), coarse, Query(("a",))]
     found = countable.count(queries)
     assert read == []
     for mine, theirs in zip(found, table.count(queries), strict=True):

@@ -358,7 +358,7 @@ def test_the_plan_knows_fine_1_ways_and_the_release_keeps_them(make: Make) -> No
     assert (event.purpose, event.clique, event.values) == ("fine 1-way", ("age",), 100)
     assert event.sigma == first.sigma
     assert Budget(**BUDGET).rho * (1 - 1e-9) <= synth.ledger_.spent <= Budget(**BUDGET).rho
-    (fine,) = synth.release_.splits
+    (fine,) = synth.release_.fine_one_ways
     assert (fine.clique, fine.values.shape, fine.sigma) == (("age",), (100,), first.sigma)
     assert dict(Codec(synth.release_.schema).domain) == {
         "age": 10, "marital": 4, "state": 3, "county": 6, "wage": 4, "work": 4

@@ -15,8 +15,8 @@ import pytest
 import chicle
 from chicle import Domain, DomainError, Measurement, Model, NotFittedError, ParameterError, Query, Records
 from chicle.measurements.merges import Merge, merge_groups, merge_rare
-from chicle.mechanisms.base import BY_NAME, Mechanism, register
-from chicle.mechanisms.stages import Stages, Table, singles
+from chicle.mechanisms.base import BY_NAME, Mechanism, register_mechanism
+from chicle.mechanisms.stages import Setting, Stages, one_way_stage
 from chicle.models import (
     ComposedModel,
     DenoisedModel,
@@ -27,7 +27,7 @@ from chicle.models import (
     register_model,
 )
 from chicle.models import base as families
-from chicle.query import Asked, Functional, one_ways
+from chicle.query import Functional, QueryLike, one_ways
 from chicle.releases import unmeasured
 
 DOMAIN = Domain({"a": 12, "b": 3, "c": 2, "d": 5, "e": 1})
@@ -214,7 +214,7 @@ def test_buckets_of_merged_values(fitted: Model) -> None:
 def test_groups_are_slices(fitted: Model) -> None:
     (joint,) = fitted.expect([("a", "b", "d")])
     halves = {"d": np.array([0, 1, 1, 0, 1])}
-    queries: list[Asked] = [
+    queries: list[QueryLike] = [
         Query(("b",), where={"a": 4}),
         Query(("d", "b"), where={"a": 0}),
         Query((), where={"b": 1, "d": 2}),
@@ -348,7 +348,7 @@ def never_fits(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a load must not fit")
 
     for family in {type(make()) for make in MODELS.values()}:
-        monkeypatch.setattr(family, "_fit", refuse)
+        monkeypatch.setattr(family, "fit_tables", refuse)
         monkeypatch.setattr(family, "fit", refuse)
     monkeypatch.setattr(chicle.models.pgm.Pgm, "step", refuse)
 
@@ -461,7 +461,7 @@ def own_families(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers is gone after it."""
     monkeypatch.setattr(families, "_FAMILIES", dict(families._FAMILIES))
     monkeypatch.setattr(unmeasured, "_MECHANISMS", dict(unmeasured._MECHANISMS))
-    monkeypatch.setitem(BY_NAME, "mostfrequentvalues", chicle.Independent)
+    monkeypatch.setattr("chicle.mechanisms.base.BY_NAME", dict(BY_NAME))
 
 
 @pytest.mark.usefixtures("own_families")
@@ -473,33 +473,33 @@ def test_a_users_own_model_saves_and_loads_in_a_release(tmp_path: Path, monkeypa
 
         least: bool = False
 
-        def _fit(self, measurements: list[Measurement], **_: Any) -> None:
+        def fit_tables(self, measurements: list[Measurement], **_: Any) -> None:
             best = {one.clique[0]: self.merge.over(one).values for one in measurements if len(one.clique) == 1}
             find = np.argmin if self.least else np.argmax
             self._row = np.array([int(find(best[name])) for name in self.merge.domain])
 
-        def _expect(self, queries: Any, **_: Any) -> list[Any]:
-            return [table * float(self.total) for table in self._records(1, 0).count(queries)]
+        def expect_tables(self, queries: Any, **_: Any) -> list[Any]:
+            return [table * float(self.total) for table in self.draw_records(1, 0).count(queries)]
 
-        def _records(self, n: int, seed: int | None, **_: Any) -> Records:
+        def draw_records(self, n: int, seed: int | None, **_: Any) -> Records:
             del seed
             columns = {name: np.full(n, code) for name, code in zip(self.merge.domain, self._row, strict=True)}
             return Records(columns, self.merge.domain)
 
-        def _state(self) -> dict[str, Any]:
+        def to_arrays(self) -> dict[str, Any]:
             return {"row": self._row}
 
-        def _restore(self, state: Any) -> None:
+        def from_arrays(self, state: Any) -> None:
             self._row = state["row"]
 
-    @register
+    @register_mechanism
     class MostFrequentValues(Mechanism):
         """Measure 1-ways, and learn what is most frequent."""
 
         least: bool = False
 
-        def stages(self, table: Table) -> Stages:
-            return Stages.of(singles(table, table.rho))
+        def stages(self, setting: Setting) -> Stages:
+            return Stages.of(one_way_stage(setting, setting.rho))
 
         def run(self, desk: chicle.Desk) -> Model:
             desk.measure_one_ways(rho=desk.left / 2)
@@ -512,7 +512,7 @@ def test_a_users_own_model_saves_and_loads_in_a_release(tmp_path: Path, monkeypa
     synth = MostFrequentValues(epsilon=1, delta=1e-9, **given).fit(census)
     assert synth.ledger_.spent == pytest.approx(synth.ledger_.budget.rho, rel=1e-9)
     synth.release_.save(tmp_path / "own.chicle")
-    monkeypatch.setattr(MostFrequent, "_fit", None)
+    monkeypatch.setattr(MostFrequent, "fit_tables", None)
     again = chicle.load(tmp_path / "own.chicle")
     assert isinstance(again.model, MostFrequent)
     assert again.model.least is True

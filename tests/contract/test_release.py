@@ -362,15 +362,15 @@ def test_what_was_changed_is_refused(saved: Path, edit: str, tmp_path: Path) -> 
 
 
 def unpay(told: dict[str, Any]) -> None:
-    told["splits"][0]["sigma"] *= 0.5
+    told["fine_one_ways"][0]["sigma"] *= 0.5
 
 
 FINE: dict[str, Callable[[dict[str, Any]], object]] = {
-    "lost": lambda told: told["splits"].clear(),
-    "twice": lambda told: told["splits"].append(told["splits"][0]),
-    "of another column": lambda told: told["splits"][0].update(clique=["wage"]),
+    "lost": lambda told: told["fine_one_ways"].clear(),
+    "twice": lambda told: told["fine_one_ways"].append(told["fine_one_ways"][0]),
+    "of another column": lambda told: told["fine_one_ways"][0].update(clique=["wage"]),
     "not paid for": unpay,
-    "not there": lambda told: told.pop("splits"),
+    "not there": lambda told: told.pop("fine_one_ways"),
 }
 
 

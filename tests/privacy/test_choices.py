@@ -32,7 +32,7 @@ from chicle.measurements.scores import WEIGHTS, Choice, whole_weights
 from chicle.privacy import ExponentialEvent, GaussianEvent, TestNoise, accounting, calibrate_choice, exponential
 from chicle.privacy.noise import MAX_SCALE
 from chicle.privacy.primitives import release_choice
-from chicle.query import Asked, Functional, Query, as_query
+from chicle.query import Functional, Query, QueryLike, as_query
 from tests.privacy.test_noise import SIGNIFICANCE
 from tests.privacy.test_scores import Rows, neighbours, table_of
 from tests.strategies import naive_count, records
@@ -42,7 +42,7 @@ DOMAIN = {"a": 2, "b": 2, "c": 3}
 CLIQUES: list[Clique] = [("a",), ("c", "a"), ("a", "b", "c")]
 
 
-def expected(queries: Sequence[Asked], seed: int = 0) -> list[Floats]:
+def expected(queries: Sequence[QueryLike], seed: int = 0) -> list[Floats]:
     """Any tables will do: whatever the model, the sensitivity is the same."""
     cliques = [as_query(asked).clique for asked in queries]
     return [

@@ -19,7 +19,7 @@ from chicle.measurements.scores import Choice, Scores
 from chicle.measurements.transcript import Transcript
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import GaussianEvent, TestNoise
-from chicle.query import Asked, Functional
+from chicle.query import Functional, QueryLike
 
 DOMAIN = {"a": 5, "b": 3, "c": 2}
 TINY = 0.01
@@ -303,7 +303,7 @@ def test_a_person_moves_merged_counts_by_exactly_k(k: int, *, vanish: bool) -> N
     codes = merge_of(vanish=vanish).changes["a"]
     merge = Merge(chicle.Domain(domain), {"a": codes})
     cells = list(product(range(5), range(2)))
-    queries: list[Asked] = [
+    queries: list[QueryLike] = [
         ("a",),
         ("b", "a"),
         Query(("a",), where={"b": 1}),

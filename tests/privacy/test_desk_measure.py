@@ -30,7 +30,7 @@ from chicle import (
 from chicle.measurements.measurement import best_one_ways, estimate_total, total_sigma
 from chicle.models.mcf import mcf
 from chicle.privacy import GaussianEvent, TestNoise, calibrate
-from chicle.query import Asked, Functional
+from chicle.query import Functional, QueryLike
 from tests.privacy.test_noise import SIGNIFICANCE
 from tests.strategies import cliques_of, records
 
@@ -45,15 +45,15 @@ def table_of(rows: Sequence[tuple[int, ...]], k: int = 1) -> Records:
     return Records(dict(zip(DOMAIN, columns, strict=True)), DOMAIN, max_records_per_person=k)
 
 
-def measure(table: Records, queries: Sequence[Asked], sigma: Any, ledger: Ledger) -> list[Measurement]:
+def measure(table: Records, queries: Sequence[QueryLike], sigma: Any, ledger: Ledger) -> list[Measurement]:
     return Desk(table, ledger).measure(queries, sigma=sigma)
 
 
-def without_noise(table: Records, queries: Sequence[Asked]) -> list[Measurement]:
+def without_noise(table: Records, queries: Sequence[QueryLike]) -> list[Measurement]:
     return measure(table, queries, TINY, Ledger(Budget(rho=1e9), noise=TestNoise(0)))
 
 
-def naive_answer(table: Records, asked: Asked) -> Any:
+def naive_answer(table: Records, asked: QueryLike) -> Any:
     """The oracle: rows one by one, then the functional."""
     query = asked if isinstance(asked, Query) else Query(asked)
     size = {
@@ -72,7 +72,7 @@ def naive_answer(table: Records, asked: Asked) -> Any:
     return np.array([int((weights * counts).sum()) for weights in query.functional.weights])
 
 
-def largest_moves(queries: Sequence[Asked], k: int, most: int = 2) -> list[int]:
+def largest_moves(queries: Sequence[QueryLike], k: int, most: int = 2) -> list[int]:
     """The squares of the largest L2 moves of exact answers, over all neighbours of all tables of a few rows."""
     found = [0] * len(queries)
     for size in range(most + 1):
@@ -85,7 +85,7 @@ def largest_moves(queries: Sequence[Asked], k: int, most: int = 2) -> list[int]:
     return found
 
 
-def sensitivities(queries: Sequence[Asked], k: int) -> list[float]:
+def sensitivities(queries: Sequence[QueryLike], k: int) -> list[float]:
     """What the ledger is told of each query."""
     ledger = Ledger(Budget(rho=1e6))
     measure(table_of(CELLS, k), queries, 5.0, ledger)
@@ -97,14 +97,14 @@ def sensitivities(queries: Sequence[Asked], k: int) -> list[float]:
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_sensitivity_is_exactly_k(k: int) -> None:
     """Every table of a tiny domain, every person with at most k rows: the L2 distance reaches k and never more."""
-    cliques: list[Asked] = [(), ("a",), ("b",), ("a", "b"), ("b", "a")]
+    cliques: list[QueryLike] = [(), ("a",), ("b",), ("a", "b"), ("b", "a")]
     assert largest_moves(cliques, k) == [k**2] * len(cliques)
     assert sensitivities(cliques, k) == [k] * len(cliques)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_sensitivity_is_exactly_k_in_buckets_too(k: int) -> None:
-    queries: list[Asked] = [
+    queries: list[QueryLike] = [
         Query(("a", "b"), {"b": np.array([1, 0, 1])}),
         Query(("b",), {"b": np.array([0, 0, 2])}),
         Query(("b", "a"), {"a": np.array([0, 0]), "b": np.array([0, 0, 0])}),
@@ -117,7 +117,7 @@ def test_the_sensitivity_is_exactly_k_in_buckets_too(k: int) -> None:
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_sensitivity_is_exactly_k_in_a_group_too(k: int) -> None:
     """Rows outside the group move nothing, and all k rows of a person may be inside it."""
-    queries: list[Asked] = [
+    queries: list[QueryLike] = [
         Query(("a",), where={"b": 2}),
         Query(("b",), where={"a": 0}),
         Query(("b",), {"b": np.array([0, 1, 0])}, where={"a": 1}),
@@ -244,7 +244,7 @@ def test_the_noise_has_its_sigma() -> None:
 
 def test_rho_is_shared_as_asked_and_by_cells_otherwise() -> None:
     census = chicle.datasets.census(1_000, d=4)
-    cliques: list[Asked] = [(name,) for name in census.domain]
+    cliques: list[QueryLike] = [(name,) for name in census.domain]
     for shares in (None, [0.1, 0.2, 0.3, 0.4]):
         ledger = Ledger(Budget(rho=1))
         found = Desk(census, ledger).measure(cliques, rho=0.4, shares=shares)

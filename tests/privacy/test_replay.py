@@ -159,7 +159,7 @@ def check_same(mine: tuple[Tape, Records, Release], theirs: tuple[Tape, Records,
         assert said(entry) == said(other), "a transcript follows from what was released"
     assert release.notes == replayed.notes
     assert release.total == replayed.total
-    assert [said(split) for split in release.splits] == [said(split) for split in replayed.splits]
+    assert [said(split) for split in release.fine_one_ways] == [said(split) for split in replayed.fine_one_ways]
     state, same = release.model.state(), replayed.model.state()
     assert state.keys() == same.keys()
     for name, array in state.items():

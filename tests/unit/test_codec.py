@@ -20,8 +20,7 @@ from chicle.privacy import TestNoise
 from chicle.sources import Source, Task, open_source, read_records
 from chicle.sources.frames import Form
 from chicle.sources.local import LocalSource
-from chicle.sources.task import Columns
-from chicle.sources.tasks import CheckTable, Collect, Count, FirstPass
+from chicle.sources.tasks import CheckTable, Collect, Columns, Count, FirstPass
 from tests.schemas import joint
 
 AGE = {"type": "integer", "min": 0, "max": 99, "coarse": 5}
@@ -132,7 +131,9 @@ def test_a_source_that_only_says_how_to_reduce_is_fitted_like_any_other(room: fl
     assert one.schema == other.schema
     cliques = [[entry.event.clique for entry in release.ledger.entries] for release in released]
     assert cliques[0] == cliques[1]
-    for mine, theirs in zip((*one.measurements, *one.splits), (*other.measurements, *other.splits), strict=True):
+    for mine, theirs in zip(
+        (*one.measurements, *one.fine_one_ways), (*other.measurements, *other.fine_one_ways), strict=True
+    ):
         np.testing.assert_array_equal(mine.values, theirs.values)
 
 

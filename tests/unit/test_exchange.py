@@ -136,7 +136,7 @@ def test_what_mechanisms_see_has_words_and_is_read_again(tmp_path: Path) -> None
     assert check_table(made, schema).fits
     assert len(set(made["age"].to_pylist())) > 50, "inside groups the fine 1-way tells"
     without = Release.from_marginals(told.slice(0, told.num_rows - 100), schema, claim=CLAIM)
-    assert without.splits == ()
+    assert without.fine_one_ways == ()
     assert check_table(without.sample(200, seed=0), schema).fits
 
 
@@ -146,7 +146,7 @@ def test_tables_over_coarse_columns_may_be_fine_or_in_groups() -> None:
     pair = {"age": [2, 2, 7, 7], "smoker": [False, True] * 2, "value": [90, 10, 10, 90], "sigma": [1.0] * 4}
     release = Release.from_marginals([fine, pair], schema, claim=CLAIM)
     assert [one.clique for one in release.measurements] == [("age", "smoker")]
-    assert [one.values.shape for one in release.splits] == [(10,)]
+    assert [one.values.shape for one in release.fine_one_ways] == [(10,)]
     assert release.sample(seed=0).num_rows == 200
 
 

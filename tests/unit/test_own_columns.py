@@ -18,7 +18,7 @@ from chicle import Schema, SchemaError
 from chicle.codecs import Codec
 from chicle.codecs.labels import value_labels
 from chicle.codes import Codes
-from chicle.columns import TYPES, Categorical, Column, Draft, Open, RawColumn, Report, column, registry
+from chicle.columns import TYPES, Categorical, Column, Draft, Open, RawColumn, Report, register_column, registry
 from chicle.columns.base import Mask
 from chicle.evaluation.gini import amounts
 from chicle.sources import check_table
@@ -125,7 +125,7 @@ def is_prefix(text: str) -> bool:
 @pytest.fixture
 def known() -> Iterator[None]:
     for made in (Prefix, Name, OpenName):
-        column(made)
+        register_column(made)
     yield
     for made in (Prefix, Name, OpenName):
         del registry._types[made.type]
@@ -215,8 +215,8 @@ def test_registration_is_checked() -> None:
         pass
 
     with pytest.raises(chicle.ParameterError, match="a column type 'prefix' already; give Second another"):
-        column(Second)
+        register_column(Second)
     with pytest.raises(chicle.ParameterError, match="Nameless needs a `type` of its own"):
-        column(Nameless)
-    assert column(Prefix) is Prefix, "a cell of a notebook may run twice"
+        register_column(Nameless)
+    assert register_column(Prefix) is Prefix, "a cell of a notebook may run twice"
     assert TYPES["prefix"] is Prefix

@@ -17,7 +17,7 @@ from chicle.mechanisms.aim_records import UnequalRounds
 from chicle.mechanisms.rounds import Chooser, EqualRounds, Pick, Round, Schedule, rounds
 from chicle.models import IndependentModel
 from chicle.privacy import TestNoise
-from chicle.query import Asked, one_ways
+from chicle.query import QueryLike, one_ways
 
 DOMAIN = Domain({"a": 6, "b": 3, "c": 2})
 RHO = 0.5
@@ -51,10 +51,10 @@ class Named:
     """A model that expects a number, everywhere; it only knows its name."""
 
     number: float
-    asked: list[tuple[list[Asked], bool]] = field(default_factory=list)
+    asked: list[tuple[list[QueryLike], bool]] = field(default_factory=list)
     total: int = 400
 
-    def expect(self, queries: Sequence[Asked], *, merged: bool = False) -> list[Any]:
+    def expect(self, queries: Sequence[QueryLike], *, merged: bool = False, threads: int | None = None) -> list[Any]:  # noqa: ARG002
         self.asked.append((list(queries), merged))
         return [np.full(2, self.number) for _ in queries]
 
@@ -76,7 +76,7 @@ class Listening(Schedule):
 
     number: int
     rho: float
-    heard: list[tuple[list[Asked], float]] = field(default_factory=list)
+    heard: list[tuple[list[QueryLike], float]] = field(default_factory=list)
     done: int = 0
 
     def next(self, desk: Desk) -> Round:
@@ -126,7 +126,7 @@ def test_a_schedule_hears_by_how_much_the_model_has_moved() -> None:
     picks: list[list[Pick]] = [[Pick(("a",)), Pick(("b",))], [Pick(("c",))], [Pick(("b", "c"))], [Pick(("a",))]]
     picks = [[Pick(pick.query, 1 / len(some)) for pick in some] for some in picks]
     drive(desk, Named(0), Listed(picks), schedule, Refit())
-    queries: list[list[Asked]] = [[pick.query for pick in some] for some in picks]
+    queries: list[list[QueryLike]] = [[pick.query for pick in some] for some in picks]
     # Each model expects 10 more than the one before, in both cells of each query.
     assert schedule.heard == [(queries[0], 40.0), (queries[1], 20.0), (queries[2], 20.0)]
     assert desk.left == pytest.approx(0, abs=1e-9)
@@ -206,7 +206,7 @@ class Drifting:
     at: int = 0
     total: int = 400
 
-    def expect(self, queries: Sequence[Asked], *, merged: bool = False) -> list[Any]:
+    def expect(self, queries: Sequence[QueryLike], *, merged: bool = False, threads: int | None = None) -> list[Any]:  # noqa: ARG002
         assert not merged
         return [np.array([sum(self.steps[: self.at])]) for _ in queries]
 

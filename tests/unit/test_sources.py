@@ -25,8 +25,8 @@ from chicle.counting.passes import Passes
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import TestNoise
 from chicle.sources import check_table, local, open_source, read_records
-from chicle.sources.ahead import ahead
 from chicle.sources.files import find_files
+from chicle.sources.local import ahead
 from chicle.sources.table_files import write_table
 from tests.interrupt import interrupt
 from tests.schemas import Raw, tables

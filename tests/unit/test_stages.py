@@ -9,7 +9,16 @@ import pytest
 import chicle
 from chicle import Budget, Domain, Ledger, Mechanism, PrismOptions, Records, Schema
 from chicle.codecs import Codec
-from chicle.mechanisms.stages import Stage, Stages, Table, choosing, counting, marginals, scoring, singles
+from chicle.mechanisms.stages import (
+    Setting,
+    Stage,
+    Stages,
+    count_stage,
+    marginal_stage,
+    one_way_stage,
+    score_stage,
+    selected_stage,
+)
 from chicle.privacy import TestNoise
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 30, "d": 4, "e": 12, "f": 2})
@@ -70,7 +79,7 @@ def test_events_cost_what_stages_say(name: str, accounting: Any, k: int) -> None
         spent[stage_of(event.purpose)] = spent.get(stage_of(event.purpose), 0.0) + event.rho(accounting)
     # Prism, and AIM over records, split their budget by the number of records that was released.
     n = float(release.measurements[0].values) if release.measurements[0].clique == () else 1_000.0
-    stages = synth.stages(Table(DOMAIN, ledger.budget.rho, k, n))
+    stages = synth.stages(Setting(DOMAIN, ledger.budget.rho, k, n))
     planned = {stage.name: stages.rho(stage.name) for stage in stages.all}
     assert sum(planned.values()) == pytest.approx(ledger.budget.rho, rel=1e-9)
     assert spent == pytest.approx(planned, rel=1e-6)
@@ -108,15 +117,17 @@ def test_the_steps_of_a_plan_add_up_to_the_budget(name: str, n: int, table: str)
     assert plan.budget.rho <= Budget(**EPSILON).rho * (1 + 1e-12)
     assert all(step.rho > 0 for step in plan.steps)
     if table == "coded":
-        stages = synth.stages(Table(DOMAIN, plan.budget.rho, 1, n))
-        assert [step.rho for step in plan.steps] == pytest.approx([s.rho for s in stages.steps(Table(DOMAIN, 1, 1, n))])
+        stages = synth.stages(Setting(DOMAIN, plan.budget.rho, 1, n))
+        assert [step.rho for step in plan.steps] == pytest.approx(
+            [s.rho for s in stages.steps(Setting(DOMAIN, 1, 1, n))]
+        )
 
 
 @pytest.mark.parametrize("rho", [1e-6, 0.3, 1_000.0])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_stages_scale_with_the_budget(name: str, rho: float) -> None:
     """They add up to whatever may be spent, and none is empty."""
-    stages = MECHANISMS[name](rho=rho).stages(Table(DOMAIN, rho, 2, 5_000))
+    stages = MECHANISMS[name](rho=rho).stages(Setting(DOMAIN, rho, 2, 5_000))
     assert sum(stage.rho for stage in stages.all) == pytest.approx(rho, rel=1e-9)
     assert all(stage.rho > 0 for stage in stages.all)
     assert len({stage.name for stage in stages.all}) == len(stages.all)
@@ -127,8 +138,10 @@ def test_stages_scale_with_the_budget(name: str, rho: float) -> None:
 
 
 def test_stages_are_found_by_name() -> None:
-    table = Table(DOMAIN, 1.0, 2, 1_000)
-    stages = Stages.of(counting(0.1), None, singles(table, 0.4), scoring(0.0, 15), choosing(table, 0.5))
+    table = Setting(DOMAIN, 1.0, 2, 1_000)
+    stages = Stages.of(
+        count_stage(0.1), None, one_way_stage(table, 0.4), score_stage(0.0, 15), selected_stage(table, 0.5)
+    )
     assert [stage.name for stage in stages.all] == ["records", "1-way", "marginal"], "what costs nothing is no stage"
     assert (stages.rho("1-way"), stages.rho("selection")) == (0.4, 0)
     assert "marginal" in stages
@@ -139,26 +152,26 @@ def test_stages_are_found_by_name() -> None:
 
 
 def test_steps_of_known_cliques_have_their_noise() -> None:
-    table = Table(DOMAIN, 1.0, 3, 1_000)
-    size, first, *_ = [*counting(0.02).steps(table), *singles(table, 0.5).steps(table)]
+    table = Setting(DOMAIN, 1.0, 3, 1_000)
+    size, first, *_ = [*count_stage(0.02).steps(table), *one_way_stage(table, 0.5).steps(table)]
     assert (size.release, size.values, size.rho) == ("records", 1, 0.02)
     assert size.sigma == pytest.approx(3 / np.sqrt(2 * 0.02))
     cells = np.array(list(DOMAIN.values()), dtype=float) ** (2 / 3)
     assert (first.release, first.of, first.values) == ("1-way", "a", 2)
     assert first.rho == pytest.approx(0.5 * cells[0] / cells.sum())
     assert first.sigma == pytest.approx(3 / np.sqrt(2 * first.rho))
-    pair, single = marginals(table, 0.5, [("b", "c"), ("a",)]).steps(table)
+    pair, single = marginal_stage(table, 0.5, [("b", "c"), ("a",)]).steps(table)
     assert (pair.release, pair.of, pair.values) == ("marginal", "b x c", 90)
     assert (single.release, single.values) == ("1-way", 2)
-    merged, _ = marginals(table, 0.5, [("b", "c"), ("a",)], merged=True).steps(table)
+    merged, _ = marginal_stage(table, 0.5, [("b", "c"), ("a",)], merged=True).steps(table)
     assert (merged.values, merged.sigma, merged.rho) == (None, None, pair.rho), "fewer cells than planned, perhaps"
 
 
 def test_steps_of_what_is_chosen_later() -> None:
-    table = Table(DOMAIN, 1.0, 1, 1_000)
-    (scores,) = scoring(0.1, 15).steps(table)
+    table = Setting(DOMAIN, 1.0, 1, 1_000)
+    (scores,) = score_stage(0.1, 15).steps(table)
     assert (scores.release, scores.of, scores.values, scores.rho) == ("selection", "15 pairs", 15, 0.1)
-    (tables,) = choosing(table, 0.5, "some").steps(table)
+    (tables,) = selected_stage(table, 0.5, "some").steps(table)
     assert (tables.release, tables.of, tables.values) == ("marginal", "some", None)
     assert tables.least_error is not None
     assert tables.error is not None
@@ -169,7 +182,7 @@ def test_steps_of_what_is_chosen_later() -> None:
 def test_a_table_at_a_desk_knows_no_number_of_records() -> None:
     desk = chicle.Desk(records_of(2), Ledger(Budget(rho=0.7)))
     desk.measure([("a",)], rho=0.2)
-    table = Table.at(desk)
+    table = Setting.at(desk)
     assert (table.domain, table.k) == (DOMAIN, 2)
     assert table.rho == pytest.approx(0.5)
     assert table.n == 1_000
@@ -186,7 +199,7 @@ def test_fine_1_ways_are_planned_and_paid_before_the_stages() -> None:
         e.rho("gdp") for e in synth.ledger_.events if e.purpose not in (*NAMES, "fine 1-way") and "1/" not in e.purpose
     ]
     rest = synth.ledger_.budget.rho - sum(fine) - sum(found)
-    stages = synth.stages(Table(Codec(release.schema).domain, rest, 1))
+    stages = synth.stages(Setting(Codec(release.schema).domain, rest, 1))
     for name in ("1-way", "selection", "marginal"):
         paid = sum(
             e.rho("gdp") for e in synth.ledger_.events if e.purpose != "fine 1-way" and stage_is(e.purpose, name)

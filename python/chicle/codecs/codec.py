@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chicle.codecs.check import column_problems, misfits
-from chicle.codecs.decode import columns_of, with_person
 from chicle.codecs.recode import Attributes
 from chicle.codecs.repair import repair
 from chicle.codecs.zeros import forbidden_cells, without_zeros
 from chicle.codes import Codes, code_dtype
+from chicle.columns import Column, Identifier, SyntheticRows
 from chicle.columns.base import refuse
 from chicle.counting.records import Records
 from chicle.domain import Clique, Domain
@@ -27,7 +27,7 @@ from chicle.measurements.measurement import Measurement
 from chicle.query import Maps
 from chicle.schema import Schema
 
-__all__ = ["Codec"]
+__all__ = ["Codec", "with_person"]
 
 
 class Codec:
@@ -195,7 +195,7 @@ class Codec:
         """
         rows = range(first, first + len(records))
         columns = with_person(self.schema.columns, self.schema.person)
-        return columns_of(columns, records, types, rng, rows=rows, total=len(records) if total is None else total)
+        return _columns_of(columns, records, types, rng, rows=rows, total=len(records) if total is None else total)
 
     def without_zeros(self, measurements: Iterable[Measurement]) -> tuple[Measurement, ...]:
         """Return measurements over `domain` with 0 in cells that no allowed row can occupy."""
@@ -258,3 +258,38 @@ class Codec:
 
     def __repr__(self) -> str:
         return f"Codec of {self.schema.domain!r} to {self.domain!r}"
+
+
+def with_person(columns: Mapping[str, Column], person: str | None) -> dict[str, Column]:
+    """Return the columns of a table; a person column that is not declared comes first, as an identifier."""
+    return dict(columns) if person is None or person in columns else {person: Identifier(), **columns}
+
+
+def _columns_of(
+    columns: Mapping[str, Column],
+    records: Records,
+    types: Mapping[str, pa.DataType | None],
+    rng: np.random.Generator,
+    *,
+    rows: range,
+    total: int,
+) -> dict[str, pa.Array]:
+    """Return the columns of a synthetic table, or of some of its rows.
+
+    Parameters
+    ----------
+    columns
+        The declared columns of the table.
+    records
+        The synthetic records of these rows.
+    types
+        The Arrow types of columns, where given.
+    rng
+        Draws numbers and dates inside their bins.
+    rows, total
+        The positions of these rows in the table, and its number of rows: identifiers count over all of it.
+    """
+    codes = {name: records[name] for name in records}
+    some = SyntheticRows(codes=codes, columns=columns, numbers=rows, total=total, rng=rng)
+    made = {name: column.make(name, some, types.get(name)) for name, column in columns.items()}
+    return {name: values for name, values in made.items() if values is not None}

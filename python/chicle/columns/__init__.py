@@ -13,7 +13,7 @@ from chicle.columns.drafting import Draft, RawColumn
 from chicle.columns.integer import Integer
 from chicle.columns.number import Number
 from chicle.columns.open import Open
-from chicle.columns.registry import TYPES, column
+from chicle.columns.registry import TYPES, register_column
 from chicle.columns.unmodelled import Determined, Drop, Identifier
 
 __all__ = [
@@ -39,6 +39,6 @@ __all__ = [
     "SyntheticRows",
     "Tally",
     "Unmodelled",
-    "column",
     "column_from_dict",
+    "register_column",
 ]

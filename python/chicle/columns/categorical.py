@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from chicle.codes import Codes, code_dtype, look_up
 from chicle.columns.base import Column, Mask, Report, arrow_kind, is_unicode
 from chicle.columns.drafting import Draft, RawColumn, and_missing
-from chicle.columns.registry import column
+from chicle.columns.registry import register_column
 from chicle.errors import SchemaError
 
 __all__ = ["MOST_TEXTS", "Boolean", "Categorical", "Ordinal", "labelled", "listed", "places", "value_key"]
@@ -27,7 +27,7 @@ _MARKS = {"?", "", "NA", "N/A", "na", "n/a", "nan", "NaN", "null", "NULL", "None
 _QUOTE = 'quote text in YAML ("1" is text, 1 is a number)'
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class Categorical(Column):
     """A column whose values are listed; their order means nothing.
@@ -147,7 +147,7 @@ class Categorical(Column):
         return labelled(codes, absent, self._labels, dtype)
 
 
-@column
+@register_column
 class Ordinal(Categorical):
     """A column whose values are listed from the least to the greatest.
 
@@ -182,7 +182,7 @@ class Ordinal(Categorical):
         return self.values.index(value) + after
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class Boolean(Column):
     """A column of true and false; 0 and 1 are accepted.

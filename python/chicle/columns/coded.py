@@ -13,14 +13,14 @@ import pyarrow as pa
 from chicle.codes import Codes
 from chicle.columns.base import Column, Mask, Report
 from chicle.columns.numeric import LOOK_UP, numbers_of, typed_integers, whole
-from chicle.columns.registry import column
+from chicle.columns.registry import register_column
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
 
 __all__ = ["Coded"]
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class Coded(Column):
     """A column that holds codes ``0..cardinality-1`` already.

@@ -16,7 +16,7 @@ from chicle.columns.base import Mask, Report
 from chicle.columns.drafting import Draft, RawColumn, and_missing
 from chicle.columns.numeric import between
 from chicle.columns.private_bins import PrivateBins
-from chicle.columns.registry import column
+from chicle.columns.registry import register_column
 from chicle.columns.ruler import CalendarRuler
 from chicle.columns.times import (
     DAY,
@@ -38,7 +38,7 @@ from chicle.errors import SchemaError
 __all__ = ["Date"]
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class Date(Dated):
     """A column of dates, of datetimes whose time of day is ignored, or of texts such as 2024-12-31.

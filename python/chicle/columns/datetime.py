@@ -19,7 +19,7 @@ from chicle.columns.base import Mask, Report
 from chicle.columns.drafting import Draft, RawColumn, and_missing
 from chicle.columns.numeric import between
 from chicle.columns.private_bins import PrivateBins
-from chicle.columns.registry import column
+from chicle.columns.registry import register_column
 from chicle.columns.ruler import MOST_CELLS, CalendarRuler
 from chicle.columns.times import (
     DAY,
@@ -46,7 +46,7 @@ _UTC_EPOCH = _EPOCH.replace(tzinfo=dt.timezone.utc)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class DateTime(Dated):
     """A column of datetimes, or of texts such as 2024-12-31T23:59.

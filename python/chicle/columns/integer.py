@@ -30,7 +30,7 @@ from chicle.columns.numeric import (
     whole,
 )
 from chicle.columns.private_bins import Binned, PrivateBins, private_bins
-from chicle.columns.registry import column
+from chicle.columns.registry import register_column
 from chicle.columns.ruler import MOST_CELLS, DecimalRuler
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
@@ -38,7 +38,7 @@ from chicle.errors import SchemaError
 __all__ = ["Integer"]
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class Integer(Binned):
     """A column of integers from `min` to `max`.

@@ -32,14 +32,14 @@ from chicle.columns.numeric import (
     typed_integers,
 )
 from chicle.columns.private_bins import Binned, PrivateBins, private_bins
-from chicle.columns.registry import column
+from chicle.columns.registry import register_column
 from chicle.columns.ruler import MOST_CELLS, DecimalRuler
 from chicle.errors import SchemaError
 
 __all__ = ["Number"]
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class Number(Binned):
     """A column of real numbers from `min` to `max`.

@@ -17,14 +17,14 @@ from chicle.columns.base import Column, Mask, Report, arrow_kind
 from chicle.columns.categorical import MOST_TEXTS, Categorical, labelled, listed
 from chicle.columns.discovery import FrequentValues, Tally
 from chicle.columns.drafting import MOST_VALUES, Draft, RawColumn, and_missing
-from chicle.columns.registry import column
+from chicle.columns.registry import register_column
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
 
 __all__ = ["Open", "ValueTally"]
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class Open(Column):
     """A column whose values are not declared. A fit discovers the frequent ones; all others become `other`.

@@ -10,7 +10,7 @@ from typing import TypeVar
 from chicle.columns.base import Column
 from chicle.errors import ParameterError
 
-__all__ = ["ALIASES", "TYPES", "column"]
+__all__ = ["ALIASES", "TYPES", "register_column"]
 
 _types: dict[str, type[Column]] = {}
 _aliases: dict[str, str] = {}
@@ -24,7 +24,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(_aliases)
 _Class = TypeVar("_Class", bound=type[Column])
 
 
-def column(made: _Class) -> _Class:
+def register_column(made: _Class) -> _Class:
     """Register a column type, so that schemas, files, drafts and saved releases know it by its `type`.
 
     This decorates a frozen dataclass that derives from `Column` and has a `type` of its own. A second class of the same

@@ -15,7 +15,7 @@ from chicle.columns.base import Column, Report, SyntheticRows, Unmodelled, is_te
 from chicle.columns.categorical import MOST_TEXTS, labelled, listed, value_key
 from chicle.columns.declare import unknown
 from chicle.columns.drafting import MOST_VALUES, Draft, RawColumn
-from chicle.columns.registry import column
+from chicle.columns.registry import register_column
 from chicle.errors import SchemaError
 
 __all__ = ["Determined", "Drop", "Identifier"]
@@ -23,7 +23,7 @@ __all__ = ["Determined", "Drop", "Identifier"]
 _FEW = 20  # rows that are too few to see that values are unique
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class Drop(Unmodelled):
     """A column that is left out: neither modelled nor in the synthetic table."""
@@ -45,7 +45,7 @@ class Drop(Unmodelled):
         return None
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class Identifier(Unmodelled):
     """A column of ids: never modelled. The synthetic table has fresh ids, 1, 2, 3 and so on."""
@@ -86,7 +86,7 @@ class Identifier(Unmodelled):
         return ids
 
 
-@column
+@register_column
 @dataclass(frozen=True, kw_only=True)
 class Determined(Unmodelled):
     """A column that is a function of another: not modelled, but filled in afterwards, so always consistent.

@@ -19,14 +19,14 @@ from chicle import _core
 from chicle._checks import MEMORY_LIMIT, memory_bytes, threads_or_all
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
-from chicle.query import Asked, Maps, Query, as_query
+from chicle.query import Maps, Query, QueryLike, as_query
 
 __all__ = ["UNITS", "Cached", "Countable", "Expect", "Independence", "View", "flat_expected", "groups"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-Expect: TypeAlias = Callable[[Sequence[Asked]], Sequence[Floats]]
+Expect: TypeAlias = Callable[[Sequence[QueryLike]], Sequence[Floats]]
 """Returns the expected answer to each query, from public values alone: tables without negative counts."""
 
 UNITS: int = _core.INDIF_UNITS
@@ -59,11 +59,11 @@ class Independence:
     shares: Mapping[str, Floats]
     total: float
 
-    def __call__(self, queries: Sequence[Asked]) -> list[Floats]:
+    def __call__(self, queries: Sequence[QueryLike]) -> list[Floats]:
         """Return the product of the shares, times the total."""
         return [self._table(asked) for asked in queries]
 
-    def _table(self, asked: Asked) -> Floats:
+    def _table(self, asked: QueryLike) -> Floats:
         query = as_query(asked)
         axes = [
             self.shares[name]
@@ -96,7 +96,7 @@ class Countable(ABC):
 
     @abstractmethod
     def count(
-        self, queries: Sequence[Asked], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
+        self, queries: Sequence[QueryLike], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
     ) -> list[Ints]:
         """Return the exact answer to each query, in its shape.
 
@@ -112,7 +112,7 @@ class Countable(ABC):
 
     def distances(
         self,
-        queries: Sequence[Asked],
+        queries: Sequence[QueryLike],
         expect: Expect,
         *,
         threads: int | None = None,
@@ -187,7 +187,7 @@ class View(Countable):
         return self._base.max_records_per_person
 
     def count(
-        self, queries: Sequence[Asked], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
+        self, queries: Sequence[QueryLike], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
     ) -> list[Ints]:
         """Count the rows behind the view."""
         asked = [as_query(one).checked(self._domain) for one in queries]
@@ -262,7 +262,7 @@ class Cached(Countable):
         return self
 
     def count(
-        self, queries: Sequence[Asked], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
+        self, queries: Sequence[QueryLike], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
     ) -> list[Ints]:
         """Return the kept counts, and count the others."""
         found = {i: table for i, asked in enumerate(queries) if (table := self._known(asked)) is not None}
@@ -274,7 +274,7 @@ class Cached(Countable):
 
     def distances(
         self,
-        queries: Sequence[Asked],
+        queries: Sequence[QueryLike],
         expect: Expect,
         *,
         threads: int | None = None,
@@ -299,7 +299,7 @@ class Cached(Countable):
         """Return a view of the rows, without the kept counts."""
         return self._base.view(maps, domain)
 
-    def _known(self, asked: Asked) -> Ints | None:
+    def _known(self, asked: QueryLike) -> Ints | None:
         if type(asked) is tuple:
             return self._kept.get(asked)
         query = as_query(asked)
@@ -309,16 +309,16 @@ class Cached(Countable):
         return f"{self._base!r}, with counts"
 
 
-def _cells(asked: Asked, domain: Domain) -> int:
+def _cells(asked: QueryLike, domain: Domain) -> int:
     """Return how many cells are counted to answer a query."""
     if isinstance(asked, tuple):
         return math.prod(map(domain.__getitem__, asked))
     return math.prod((*asked.table_shape(domain), *(domain[name] for name in asked.where)))
 
 
-def groups(queries: Sequence[Asked], domain: Domain, most: int = _AT_ONCE) -> list[list[Asked]]:
+def groups(queries: Sequence[QueryLike], domain: Domain, most: int = _AT_ONCE) -> list[list[QueryLike]]:
     """Split queries into groups of at most `most` cells, or of one larger query."""
-    groups: list[list[Asked]] = []
+    groups: list[list[QueryLike]] = []
     room = -1
     for asked in queries:
         cells = _cells(asked, domain)
@@ -332,7 +332,7 @@ def groups(queries: Sequence[Asked], domain: Domain, most: int = _AT_ONCE) -> li
 
 def _distances_of(
     tables: Sequence[Ints],
-    queries: Sequence[Asked],
+    queries: Sequence[QueryLike],
     number: int,
     expect: Expect,
     *,
@@ -348,7 +348,7 @@ def _distances_of(
     return _core.distances_of_counts([table.reshape(-1) for table in tables], expected, number, threads)
 
 
-def flat_expected(queries: Sequence[Asked], expect: Expect, domain: Domain) -> list[Floats]:
+def flat_expected(queries: Sequence[QueryLike], expect: Expect, domain: Domain) -> list[Floats]:
     """Return what is expected of queries as flat tables; a table of another shape than its query is an error."""
     tables = [np.asarray(table, dtype=np.float64) for table in expect(queries)]
     if len(tables) != len(queries):
@@ -365,7 +365,7 @@ def flat_expected(queries: Sequence[Asked], expect: Expect, domain: Domain) -> l
 
 def _indif(
     tables: Sequence[Ints],
-    pairs: Sequence[Asked],
+    pairs: Sequence[QueryLike],
     number: int,
     expect: Independence | None,
     *,
@@ -381,7 +381,7 @@ def _indif(
     return _core.indif_of_counts(flat, [domain[name] for name in names], places, number, shares, total, threads)
 
 
-def _padded(table: Ints, asked: Asked, domain: Domain) -> Ints:
+def _padded(table: Ints, asked: QueryLike, domain: Domain) -> Ints:
     shape = as_query(asked).shape(domain)
     if table.shape == shape:
         return table

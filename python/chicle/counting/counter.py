@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from chicle import _core
 from chicle._checks import MEMORY_LIMIT, memory_bytes, threads_or_all
+from chicle.counting.kernel_queries import KernelQueries
 from chicle.counting.records import Records
-from chicle.counting.wanted import Wanted
 from chicle.domain import Domain
 from chicle.errors import DomainError
-from chicle.query import Asked, as_query
+from chicle.query import QueryLike, as_query
 
 __all__ = ["Counter"]
 
@@ -42,13 +42,13 @@ class Counter:
     def __init__(
         self,
         domain: Mapping[str, int],
-        queries: Iterable[Asked | Iterable[str]],
+        queries: Iterable[QueryLike | Iterable[str]],
         threads: int | None = None,
         *,
         memory_limit: int = MEMORY_LIMIT,
     ) -> None:
-        self._domain = domain if isinstance(domain, Domain) else Domain(domain)
-        self._wanted = Wanted(self._domain, queries)
+        self._domain = Domain.of(domain)
+        self._wanted = KernelQueries(self._domain, queries)
         self._options = (threads_or_all(threads), memory_bytes(memory_limit))
         self._counter = _core.Counter(*self._wanted.arguments(), self._options[1], self._options[0])
 
@@ -58,7 +58,7 @@ class Counter:
         return self._domain
 
     @property
-    def queries(self) -> list[Asked]:
+    def queries(self) -> list[QueryLike]:
         """The queries that are counted."""
         return list(self._wanted.queries)
 
@@ -93,7 +93,7 @@ class Counter:
 
 def _restore(
     domain: Mapping[str, int],
-    queries: list[Asked],
+    queries: list[QueryLike],
     threads: int | None,
     memory_limit: int,
     tables: list[npt.NDArray[np.int64]],

@@ -18,7 +18,7 @@ from chicle.counting.countable import Countable
 from chicle.counting.counter import Counter
 from chicle.domain import Clique, Domain
 from chicle.errors import SchemaError
-from chicle.query import Asked, Query
+from chicle.query import Query, QueryLike
 
 __all__ = ["Pass", "Passes"]
 
@@ -64,7 +64,7 @@ class Passes(Countable):
         return self._max_records_per_person
 
     def count(
-        self, queries: Sequence[Asked], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
+        self, queries: Sequence[QueryLike], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
     ) -> list[npt.NDArray[np.int64]]:
         """Count all queries in one pass, except those that the first pass has counted."""
         queries = [one if isinstance(one, Query) else tuple(one) for one in queries]
@@ -83,7 +83,7 @@ class Passes(Countable):
             found.update(zip(rest, counter.result(), strict=True))
         return [found[i] for i in range(len(queries))]
 
-    def _known(self, asked: Asked) -> npt.NDArray[np.int64] | None:
+    def _known(self, asked: QueryLike) -> npt.NDArray[np.int64] | None:
         """Return a count of the first pass, if it is one: the number of records, or a 1-way, in buckets or not."""
         if isinstance(asked, tuple):
             return self._counted.get(asked)
@@ -101,5 +101,5 @@ class Passes(Countable):
         return f"Passes over {self._domain!r}"
 
 
-def _names(asked: Asked) -> tuple[str, ...]:
+def _names(asked: QueryLike) -> tuple[str, ...]:
     return asked if not isinstance(asked, Query) else (*asked.where, *asked.clique)

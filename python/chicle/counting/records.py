@@ -12,10 +12,10 @@ from chicle import _core
 from chicle._checks import MEMORY_LIMIT, integer, memory_bytes, threads_or_all
 from chicle.codes import Codes, code_dtype, look_up
 from chicle.counting.countable import Countable, Expect, Independence, flat_expected, groups
-from chicle.counting.wanted import Wanted
+from chicle.counting.kernel_queries import KernelQueries
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
-from chicle.query import Asked, Maps, Query
+from chicle.query import Maps, Query, QueryLike
 
 __all__ = ["Records", "count"]
 
@@ -57,7 +57,7 @@ class Records(Countable):
         *,
         max_records_per_person: int = 1,
     ) -> None:
-        self._domain = domain if isinstance(domain, Domain) else Domain(domain)
+        self._domain = Domain.of(domain)
         self._max_records_per_person = integer("max_records_per_person", max_records_per_person, 1, 2**31)
         _check_names(_column_names(columns), self._domain)
         self._columns = {name: _codes(name, columns[name], size) for name, size in self._domain.items()}
@@ -80,17 +80,17 @@ class Records(Countable):
         return self._max_records_per_person
 
     def count(
-        self, queries: Sequence[Asked], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
+        self, queries: Sequence[QueryLike], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
     ) -> list[npt.NDArray[np.int64]]:
         """Count all queries in one call of the kernel `count`."""
-        wanted = Wanted(self._domain, queries)
+        wanted = KernelQueries(self._domain, queries)
         limit, threads = memory_bytes(memory_limit), threads_or_all(threads)
         codes = [self._columns[name] for name in wanted.attributes]
         return wanted.answers(_core.count(codes, *wanted.arguments(), limit, threads))
 
     def distances(
         self,
-        queries: Sequence[Asked],
+        queries: Sequence[QueryLike],
         expect: Expect,
         *,
         threads: int | None = None,
@@ -105,7 +105,7 @@ class Records(Countable):
             return self._indif(pairs, expect, threads, limit)
         found = [np.empty(0, dtype=np.int64)]
         for group in groups(queries, self._domain):
-            wanted = Wanted(self._domain, group)
+            wanted = KernelQueries(self._domain, group)
             codes = [self._columns[name] for name in wanted.attributes]
             expected = flat_expected(group, expect, self._domain)
             found.append(_core.distances(codes, *wanted.arguments(), expected, limit, threads))
@@ -120,7 +120,7 @@ class Records(Countable):
     def _indif(
         self, pairs: Sequence[Clique], expect: Independence | None, threads: int | None, limit: int
     ) -> npt.NDArray[np.int64]:
-        wanted = Wanted(self._domain, pairs)
+        wanted = KernelQueries(self._domain, pairs)
         codes = [self._columns[name] for name in wanted.attributes]
         names, sizes, places = wanted.arguments()
         shares, total = (None, 0.0) if expect is None else ([expect.shares[name] for name in names], expect.total)
@@ -170,7 +170,7 @@ class Records(Countable):
 
 def count(
     records: Countable,
-    cliques: Iterable[Asked | Iterable[str]],
+    cliques: Iterable[QueryLike | Iterable[str]],
     threads: int | None = None,
     *,
     memory_limit: int = MEMORY_LIMIT,

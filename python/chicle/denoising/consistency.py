@@ -90,7 +90,7 @@ def project(
     ('sex', 'smokes') [[29.02, 21.02], [42.87, 0.0]]
     ('sex',) [50.04, 42.87]
     """
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    domain = Domain.of(domain)
     _check_parameters(total, nonnegativity, tolerance, max_sweeps, memory_limit)
     measured = check_all(measurements, domain, buckets=False)
     used = {name for measurement in measured for name in measurement.clique}

@@ -16,7 +16,7 @@ from chicle.discovery.purchase import Purchase
 from chicle.privacy.ledger import Ledger
 from chicle.schema import Schema
 from chicle.sources import Source, Task
-from chicle.sources.task import Columns
+from chicle.sources.tasks import Columns
 
 __all__ = ["Tallies", "resolve"]
 

@@ -26,11 +26,11 @@ from chicle.evaluation.contest import Contest
 from chicle.evaluation.result import Score
 from chicle.schema import Schema
 
-__all__ = ["Query", "nist_range_scores", "range_scores", "shares"]
+__all__ = ["RangeQuery", "nist_range_scores", "range_scores", "shares"]
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Floats: TypeAlias = npt.NDArray[np.float64]
-Query: TypeAlias = Mapping[str, Mask]
+RangeQuery: TypeAlias = Mapping[str, Mask]
 """For each attribute of the query, which of its codes satisfy it."""
 
 _ATTRIBUTES = 3
@@ -43,7 +43,7 @@ def range_scores(contest: Contest, queries: int) -> list[Score]:
     rng = contest.rng("range queries")
     names = list(contest.real)
     size = min(_ATTRIBUTES, len(names))
-    drawn: list[Query] = []
+    drawn: list[RangeQuery] = []
     for _ in range(queries):
         picked = rng.choice(len(names), size, replace=False)
         drawn.append({names[i]: _condition(contest.schema, names[i], None, rng) for i in picked})
@@ -57,7 +57,7 @@ def nist_range_scores(contest: Contest, queries: int) -> list[Score]:
     """Return the NIST score of random range queries over a third of the attributes, [D18] 5.1."""
     rng = contest.rng("NIST range queries")
     names = list(contest.real)
-    drawn: list[Query] = []
+    drawn: list[RangeQuery] = []
     for row in rng.integers(0, len(contest.real), queries):
         picked = np.flatnonzero(rng.random(len(names)) < _CHANCE)
         picked = picked if len(picked) else rng.integers(0, len(names), 1)
@@ -81,7 +81,7 @@ def nist_range(real: Floats, made: Floats) -> float:
     return 1e6 * max(0.0, 1 - float(np.sqrt((ratios**2).mean())) / log(1e3))
 
 
-def shares(records: Records, queries: Sequence[Query]) -> Floats:
+def shares(records: Records, queries: Sequence[RangeQuery]) -> Floats:
     """Return the share of the records that satisfies each query.
 
     Examples
@@ -102,11 +102,11 @@ def shares(records: Records, queries: Sequence[Query]) -> Floats:
     return total / len(records)
 
 
-def _bytes(queries: Sequence[Query]) -> int:
+def _bytes(queries: Sequence[RangeQuery]) -> int:
     return -(-len(queries) // 8)
 
 
-def _answers(name: str, queries: Sequence[Query], cardinality: int) -> npt.NDArray[np.uint8]:
+def _answers(name: str, queries: Sequence[RangeQuery], cardinality: int) -> npt.NDArray[np.uint8]:
     """Return for each code of an attribute a bit for each query: whether the code satisfies it."""
     bits = np.full((cardinality, _bytes(queries)), 255, dtype=np.uint8)
     for i, query in enumerate(queries):

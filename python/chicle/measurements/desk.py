@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ from chicle.privacy.budget import Accounting, budget_shares, calibrate, calibrat
 from chicle.privacy.events import Event, ExponentialEvent, GaussianEvent
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.primitives import release_choice, release_gaussian
-from chicle.query import Asked, Query, as_query, one_ways
+from chicle.query import Query, QueryLike, as_query, one_ways
 
 __all__ = ["Desk", "Progress"]
 
@@ -37,6 +38,16 @@ Progress: TypeAlias = Callable[[int, float], None]
 """Called after each pass or round with its number, from 1, and how far it is from its goal."""
 
 _ROUNDING = 2.0**-40  # of a budget: parts of it may add up to so much more than the whole
+
+
+class Expecting(Protocol):
+    """A model: it can be asked what it expects of queries, over merged values or over the original ones."""
+
+    def expect(
+        self, queries: Sequence[QueryLike], *, merged: bool = False, threads: int | None = None
+    ) -> list[npt.NDArray[np.float64]]: ...
+
+
 _MOST = 2.0**53  # units: more than any distance; penalties are cut there, which moves no score by more
 
 
@@ -185,9 +196,13 @@ class Desk:
         """Return what independent attributes would give, by the released 1-ways; free."""
         return independence(self.one_ways(), self.domain)
 
+    def expect(self, model: Expecting) -> Expect:
+        """Return what a model of this desk's measurements expects of queries of this desk's values; free."""
+        return partial(model.expect, merged=self.merge is not None, threads=self.threads)
+
     def measure(
         self,
-        queries: Iterable[Asked | Iterable[str]],
+        queries: Iterable[QueryLike | Iterable[str]],
         *,
         rho: float | None = None,
         sigma: float | Sequence[float] | None = None,
@@ -260,7 +275,7 @@ class Desk:
 
     def score(
         self,
-        queries: Sequence[Asked],
+        queries: Sequence[QueryLike],
         expect: Expect,
         *,
         rho: float,
@@ -322,7 +337,7 @@ class Desk:
 
     def choose(
         self,
-        candidates: Sequence[Asked],
+        candidates: Sequence[QueryLike],
         expect: Expect,
         *,
         rho: float | None = None,
@@ -410,9 +425,9 @@ class Desk:
         """End the fit: nothing more is released here, or at a desk over merged values."""
         self._purse.closed = True
 
-    def _tables(self, queries: Sequence[Asked | Iterable[str]]) -> list[Asked]:
+    def _tables(self, queries: Sequence[QueryLike | Iterable[str]]) -> list[QueryLike]:
         """Return checked queries; one that asks for a functional is an error."""
-        checked: list[Asked] = []
+        checked: list[QueryLike] = []
         for one in queries:
             if not isinstance(one, Query):
                 checked.append(self.domain.check(one))
@@ -453,11 +468,11 @@ class Desk:
 
     def _scores(
         self,
-        queries: Sequence[Asked],
+        queries: Sequence[QueryLike],
         kind: str,
         row_sensitivity: int,
         rho: float,
-        exact: Callable[[Sequence[Asked]], npt.NDArray[np.int64]],
+        exact: Callable[[Sequence[QueryLike]], npt.NDArray[np.int64]],
     ) -> Scores:
         ledger = self._purse.ledger
         named = self._tables(queries)

@@ -268,7 +268,7 @@ def total_sigma(measurements: Sequence[Measurement]) -> float:
 
 def best_one_ways(measurements: Sequence[Measurement], domain: Mapping[str, int]) -> dict[str, Measurement]:
     """Return the most precise measurement of each single attribute, in domain order; each must fit the domain."""
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    domain = Domain.of(domain)
     best: dict[str, Measurement] = {}
     for measurement in measurements:
         if len(measurement.clique) == 1 and measurement.query.plain:

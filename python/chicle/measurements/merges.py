@@ -39,7 +39,7 @@ from chicle.counting.records import Records
 from chicle.domain import Domain
 from chicle.errors import DomainError
 from chicle.measurements.measurement import Measurement, best_one_ways, onto_simplex
-from chicle.query import Asked, Maps, Query, as_query
+from chicle.query import Maps, Query, QueryLike, as_query
 
 __all__ = ["Change", "Merge", "merge_groups", "merge_rare", "sum_along"]
 
@@ -166,7 +166,7 @@ class Merge:
                 sigma = sigma if change.vanish else sigma * math.sqrt(before / change.size)
         return Measurement(measurement.clique, values, sigma, measurement.protected, buckets)
 
-    def behind(self, asked: Asked) -> Query:
+    def behind(self, asked: QueryLike) -> Query:
         """Return a query of the merged attributes as one of the original ones: in buckets where values are one."""
         query = as_query(asked)
         for name in query.where:
@@ -190,7 +190,7 @@ class Merge:
         The values of a merged one are told apart by their shares. Queries have no functional.
         """
 
-        def expected(queries: Sequence[Asked]) -> list[Floats]:
+        def expected(queries: Sequence[QueryLike]) -> list[Floats]:
             # A group is one code of the original attributes: its table is cut out at the end.
             asked = [as_query(one) for one in queries]
             whole = [Query((*query.where, *query.clique), query.buckets) for query in asked]
@@ -269,7 +269,7 @@ class Merge:
             self._seen[key] = array, make(array)  # the array is held, so that its identity stays its own
         return self._seen[key][1]
 
-    def _inner(self, query: Query) -> Asked:
+    def _inner(self, query: Query) -> QueryLike:
         """Return what to ask of the merged attributes: buckets where they are buckets of those, else single values."""
         seen = {name: self._factor(name, np.asarray(codes)) for name, codes in query.buckets.items()}
         buckets = {name: behind for name, behind in seen.items() if behind is not None}
@@ -318,7 +318,7 @@ def merge_rare(
     vanish
         Whether values vanish that do not stand out even as one; else two and more of them become a rare value.
     """
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    domain = Domain.of(domain)
     theta = number("theta", theta)
     changes = {
         name: _merge_neighbours(one_way, theta) if name in ordinal else _merge_rare(one_way, theta, vanish=vanish)
@@ -347,7 +347,7 @@ def merge_groups(
     >>> merge_groups([ages], {"age": 4}, {"age": np.array([0, 0, 1, 1])}).over(ages).values.tolist()
     [100, 47]
     """
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    domain = Domain.of(domain)
     best = best_one_ways(one_ways, domain)
     return Merge(domain, {name: _as_one(one_way, groups[name]) for name, one_way in best.items()})
 

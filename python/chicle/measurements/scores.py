@@ -47,7 +47,7 @@ from chicle.counting.countable import UNITS, Independence
 from chicle.domain import Clique, Domain
 from chicle.errors import ParameterError
 from chicle.measurements.measurement import Measurement, best_one_ways, estimate_total, onto_simplex
-from chicle.query import Asked
+from chicle.query import QueryLike
 
 __all__ = ["WEIGHTS", "Choice", "Scores", "independence", "vector_sensitivity", "whole_weights"]
 
@@ -78,7 +78,7 @@ class Scores:
         the exact margins of each pair, as InDif is published.
     """
 
-    queries: tuple[Asked, ...]
+    queries: tuple[QueryLike, ...]
     values: npt.NDArray[np.float64]
     sigma: float
     protected: bool
@@ -122,7 +122,7 @@ class Choice:
         Public numbers that the candidates of this choice depend on.
     """
 
-    query: Asked
+    query: QueryLike
     epsilon: float
     among: int
     context: Mapping[str, float] = field(default_factory=dict)

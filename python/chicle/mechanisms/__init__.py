@@ -1,7 +1,7 @@
 """One file for each mechanism: a rule for choosing what to measure, and a model; nothing else."""
 
 from chicle.mechanisms.aim import AIM
-from chicle.mechanisms.base import BY_NAME, Mechanism, register
+from chicle.mechanisms.base import BY_NAME, Mechanism, register_mechanism
 from chicle.mechanisms.gaussian import Gaussian
 from chicle.mechanisms.independent import Independent
 from chicle.mechanisms.mst import MST
@@ -22,5 +22,5 @@ __all__ = [
     "PrismOptions",
     "PrivBayes",
     "PrivSyn",
-    "register",
+    "register_mechanism",
 ]

@@ -19,11 +19,11 @@ from chicle.measurements.measurement import Measurement, estimate_total, total_s
 from chicle.mechanisms.aim_candidates import penalty
 from chicle.mechanisms.aim_model import AnnealedRounds, ModelRun, unmeasured_by_choices
 from chicle.mechanisms.aim_records import RecordRun
-from chicle.mechanisms.base import Mechanism, register
+from chicle.mechanisms.base import Mechanism, register_mechanism
 from chicle.mechanisms.basis import TOO_NOISY, Split, begin
 from chicle.mechanisms.prism_options import PrismOptions, check_options
 from chicle.mechanisms.rounds import rounds
-from chicle.mechanisms.stages import Stage, Stages, Table, choosing
+from chicle.mechanisms.stages import Setting, Stage, Stages, selected_stage
 from chicle.models.base import Model
 from chicle.models.independent import IndependentModel
 from chicle.models.pgm import GraphicalModel, jt_size
@@ -43,7 +43,7 @@ _ASKED_FOR = "the workload asks for 1-ways alone: attributes are independent"
 _NOTHING_ELSE = "no table of the workload stands out from noise: attributes are independent"
 
 
-@register
+@register_mechanism
 @dataclass(kw_only=True, eq=False, repr=False)
 class AIM(Mechanism):
     """Measure what a workload needs and the current table gets wrong; chicle's own variant of AIM, over records.
@@ -104,9 +104,9 @@ class AIM(Mechanism):
         """What a plan calls this mechanism."""
         return "AIM (as published)" if self.published else "AIM (over records)"
 
-    def cost(self, table: Table) -> Cost:
+    def cost(self, setting: Setting) -> Cost:
         """Return about how long a fit and a sample take, and how much memory."""
-        return rough_cost(table.domain, int(table.n), per_pair=60 if self.published else 18)
+        return rough_cost(setting.domain, int(setting.n), per_pair=60 if self.published else 18)
 
     def check(self, domain: Domain) -> None:
         """Raise for parameters that cannot be used on these attributes."""
@@ -125,20 +125,20 @@ class AIM(Mechanism):
                 "published out, or declare columns with fewer values or bins"
             )
 
-    def stages(self, table: Table) -> Stages:
+    def stages(self, setting: Setting) -> Stages:
         """Split the budget between the first releases, choices and tables."""
         if self.published:
-            each = self.alpha * table.rho / self._planned(table.domain)
-            cliques = one_ways(table.domain)
+            each = self.alpha * setting.rho / self._planned(setting.domain)
+            cliques = one_ways(setting.domain)
             share = 1 / len(cliques)
             first = Stages.of(Stage(name="1-way", rho=each * len(cliques), cliques=dict.fromkeys(cliques, share)))
-            rest = table.rho - each * len(cliques)
+            rest = setting.rho - each * len(cliques)
             scored, measured = (1 - self.alpha) * rest, self.alpha * rest
         else:
-            split = Split.of(table, check_options(self.options))
-            first, scored, measured = split.first_stages(table), split.selection, split.tables
+            split = Split.of(setting, check_options(self.options))
+            first, scored, measured = split.first_stages(setting), split.selection, split.tables
         selection = Stage(name="selection", rho=scored, of="cliques of the workload's closure")
-        return Stages.of(*first.all, selection, choosing(table, measured))
+        return Stages.of(*first.all, selection, selected_stage(setting, measured))
 
     def run(self, desk: Desk) -> Model:
         """Spend the budget in rounds."""
@@ -157,7 +157,7 @@ class AIM(Mechanism):
 
     def _run_published(self, desk: Desk) -> Model:
         domain, rho = desk.domain, desk.left
-        stage = self.stages(Table.at(desk))["1-way"]
+        stage = self.stages(Setting.at(desk))["1-way"]
         shares = dict(stage.cliques or {})
         measured = desk.measure(shares, rho=stage.rho, shares=list(shares.values()), purpose="1-way")
         if not self._worth(domain, measured, desk.left, desk.k):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from chicle.domain import Clique, Domain
 from chicle.measurements.measurement import Measurement, estimate_total
 from chicle.models.pgm import jt_size, jt_sizes
-from chicle.query import Asked
+from chicle.query import QueryLike
 
 __all__ = ["Candidates", "Openings", "penalty"]
 
@@ -110,6 +110,6 @@ class Openings:
         return Candidates(fitting or [min(self.cells, key=self.domain.cells)], held, limit, self.domain, self.threads)
 
 
-def penalty(clique: Asked, sigma: float, domain: Domain) -> float:
+def penalty(clique: QueryLike, sigma: float, domain: Domain) -> float:
     """Return the L1 error that noise alone gives to a table ([A] equation 1)."""
     return _MEAN_ABS * sigma * (domain.cells(clique) if isinstance(clique, tuple) else clique.cells(domain))

@@ -126,7 +126,7 @@ class ModelRun(Chooser[GraphicalModel]):
         candidates = self._openings.after(desk.transcript.measurements, sigma, part)
         choice = desk.choose(
             candidates.cliques,
-            model.expect,
+            desk.expect(model),
             rho=now.choosing,
             weights=[self._weights[clique] for clique in candidates.cliques],
             penalties=[penalty(clique, sigma, self.domain) for clique in candidates.cliques],

@@ -32,7 +32,7 @@ from chicle.mechanisms.prism_options import PrismOptions
 from chicle.mechanisms.rounds import Chooser, Pick, Round, Schedule
 from chicle.models.base import Model
 from chicle.privacy.budget import calibrate
-from chicle.query import Asked, Query
+from chicle.query import Query, QueryLike
 from chicle.selection.expected_error import MAX_CELLS, NoiseClasses, steady
 from chicle.selection.price import choose, find_price, grid
 from chicle.selection.sets import Packing, as_queries, choose_sets
@@ -150,9 +150,10 @@ class RecordRun(Chooser[Model]):
         sigmas = grid(2 * now.measuring / desk.k**2)
         noise = NoiseClasses(sigmas)
         left: list[Floats] = []
+        expected = desk.expect(model)
 
-        def expect(some: Sequence[Asked]) -> list[Floats]:
-            tables = model.expect(some, merged=True, threads=self.threads)
+        def expect(some: Sequence[QueryLike]) -> Sequence[Floats]:
+            tables = expected(some)
             left.extend(noise.errors(table) for table in tables)
             return tables
 
@@ -166,7 +167,7 @@ class RecordRun(Chooser[Model]):
         places = choose(found, sigmas, find_price(found, sigmas, 2 * now.measuring / desk.k**2))
         chosen = np.flatnonzero(places >= 0)
         if chosen.size:
-            queries: list[Asked] = [cliques[i] for i in chosen.tolist()]
+            queries: list[QueryLike] = [cliques[i] for i in chosen.tolist()]
             precision = 1 / sigmas[places[chosen]] ** 2
         else:
             # Nothing stands out from the table: what was measured before gets better.

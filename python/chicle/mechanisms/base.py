@@ -24,7 +24,7 @@ from chicle.errors import BudgetExceeded, NotFittedError, ParameterError, Privac
 from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.transcript import Transcript
-from chicle.mechanisms.stages import Stages, Table, marginals
+from chicle.mechanisms.stages import Setting, Stages, marginal_stage
 from chicle.models.base import Model
 from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
 from chicle.privacy.budget import Accounting, Budget
@@ -32,11 +32,11 @@ from chicle.privacy.ledger import Ledger
 from chicle.privacy.noise import MIN_SCALE
 from chicle.releases.bounds import Distance
 from chicle.releases.release import Release
-from chicle.releases.unmeasured import distances_of_scores, register_mechanism
+from chicle.releases.unmeasured import distances_of_scores, register_bounds
 from chicle.schema import Schema
 from chicle.sources import Source, open_source
 
-__all__ = ["BY_NAME", "Mechanism", "as_schema", "parts_of", "register"]
+__all__ = ["BY_NAME", "Mechanism", "as_schema", "parts_of", "register_mechanism"]
 
 # Shares of the budget for the fine 1-way of each coarse column, and for all of them at most. They only tell apart what
 # a coarse group holds; everything joint is bought by the rest.
@@ -53,7 +53,7 @@ BY_NAME: dict[str, type[Mechanism]] = {}
 """Every registered mechanism, by the name that the command line has for it."""
 
 
-def register(mechanism: _Class) -> _Class:
+def register_mechanism(mechanism: _Class) -> _Class:
     """Make a class of mechanisms known under its own name: to the command line, comparisons and saved releases.
 
     Its annotated fields are its parameters: a class that is no dataclass yet becomes one.
@@ -64,7 +64,7 @@ def register(mechanism: _Class) -> _Class:
     if "__dataclass_params__" not in vars(mechanism):
         mechanism = dataclass(kw_only=True, eq=False, repr=False)(mechanism)  # type: ignore[assignment]
     BY_NAME[mechanism.__name__.lower()] = mechanism
-    register_mechanism(mechanism.__name__, mechanism)
+    register_bounds(mechanism.__name__, mechanism)
     return mechanism
 
 
@@ -97,7 +97,7 @@ class Mechanism(ABC):
     progress: Callable[[int, float], None] | None = None
 
     @abstractmethod
-    def stages(self, table: Table) -> Stages:
+    def stages(self, setting: Setting) -> Stages:
         """Return how the budget is split; wrong parameters are an error here, before anything is spent."""
 
     @abstractmethod
@@ -117,9 +117,9 @@ class Mechanism(ABC):
         """What a plan calls this mechanism."""
         return type(self).__name__
 
-    def cost(self, table: Table) -> Cost:
+    def cost(self, setting: Setting) -> Cost:
         """Return about how long a fit and a sample take, and how much memory."""
-        return rough_cost(table.domain, int(table.n), per_pair=self.per_pair)
+        return rough_cost(setting.domain, int(setting.n), per_pair=self.per_pair)
 
     @classmethod
     def unmeasured(
@@ -174,7 +174,7 @@ class Mechanism(ABC):
         rho = budget.rho - math.fsum(step.rho for step in bought)
         bought += _fine(codec, rho, integer("n", n, 0))
         rest = Budget(rho=budget.rho - math.fsum(step.rho for step in bought)) if bought else budget
-        table = Table(codec.domain, rest.rho, declared.max_records_per_person, n)
+        table = Setting(codec.domain, rest.rho, declared.max_records_per_person, n)
         return Plan(self.title, budget, [*bought, *self.stages(table).steps(table)], n, self.cost(table))
 
     def sweep(self, schema: Schema, epsilons: Iterable[float], n: int = 100_000) -> Sweep:
@@ -224,7 +224,7 @@ class Mechanism(ABC):
         _check_rows(rows, codec)
         rho = budget.rho - (ledger.spent - spent)
         beside = _fine(codec, rho, 0)
-        splits = _measure_splits(Desk(rows, ledger, threads=self.threads), beside)
+        fine_one_ways = _measure_splits(Desk(rows, ledger, threads=self.threads), beside)
         desk = Desk(
             rows.view(codec.maps, codec.domain),
             ledger,
@@ -246,7 +246,7 @@ class Mechanism(ABC):
             ledger=ledger,
             mechanism=type(self).__name__,
             parameters=self.parameters(codec.domain),
-            splits=splits,
+            fine_one_ways=fine_one_ways,
             form=opened.form,
         )
         return self
@@ -280,7 +280,7 @@ class Mechanism(ABC):
     def _check_all(self, codec: Codec) -> None:
         """Raise for parameters that a fit on this schema cannot use, before it spends anything."""
         self.check(codec.domain)
-        table = Table(codec.domain, self.budget.rho, codec.schema.max_records_per_person)
+        table = Setting(codec.domain, self.budget.rho, codec.schema.max_records_per_person)
         if (asked := math.fsum(stage.rho for stage in self.stages(table).all)) > table.rho * (1 + 1e-9):
             raise ParameterError(
                 f"the stages of {type(self).__name__} cost {asked / table.rho:.3g} times its budget; split less"
@@ -380,9 +380,9 @@ def _fine(codec: Codec, rho: float, n: int) -> list[Step]:
         return []
     domain = Domain({name: codec.schema.domain[name] for name in codec.coarse})
     share = min(_FINE * len(domain), _FINE_AT_MOST)
-    table = Table(domain, rho * share, codec.schema.max_records_per_person, n)
+    table = Setting(domain, rho * share, codec.schema.max_records_per_person, n)
     cliques: list[Clique] = [(name,) for name in domain]
-    return marginals(table, table.rho, cliques, name="fine 1-way").steps(table)
+    return marginal_stage(table, table.rho, cliques, name="fine 1-way").steps(table)
 
 
 def _measure_splits(desk: Desk, steps: Sequence[Step]) -> tuple[Measurement, ...]:

@@ -19,7 +19,7 @@ from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement, estimate_total, onto_simplex
 from chicle.measurements.merges import Merge, merge_rare
 from chicle.mechanisms.prism_options import PrismOptions
-from chicle.mechanisms.stages import Stages, Table, counting, singles
+from chicle.mechanisms.stages import Setting, Stages, count_stage, one_way_stage
 from chicle.models.denoised import DenoisedModel
 from chicle.models.independent import IndependentModel
 from chicle.selection.expected_error import noise_error
@@ -53,14 +53,14 @@ class Split:
     tables: float
 
     @classmethod
-    def of(cls, table: Table, options: PrismOptions) -> Split:
+    def of(cls, setting: Setting, options: PrismOptions) -> Split:
         """Return the split for a table; the share of the 1-ways follows from the number of records."""
-        domain, rho = table.domain, table.rho
+        domain, rho = setting.domain, setting.rho
         first = rho * options.counting
         rest = rho - first
         share = options.one_ways
         if share is None or len(domain) < 2:
-            share = one_way_share(domain, table.n, math.sqrt(2 * rho) / table.k)
+            share = one_way_share(domain, setting.n, math.sqrt(2 * rho) / setting.k)
         singles = rest * share
         rest -= singles
         selection = rest * options.selection if len(domain) > 1 else 0.0
@@ -71,9 +71,9 @@ class Split:
         """What the 1-ways leave."""
         return self.selection + self.tables
 
-    def first_stages(self, table: Table) -> Stages:
+    def first_stages(self, setting: Setting) -> Stages:
         """Return the stages of the number of records and of the 1-ways."""
-        return Stages.of(counting(self.counting), singles(table, self.one_ways))
+        return Stages.of(count_stage(self.counting), one_way_stage(setting, self.one_ways))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class Basis:
         return options.model().fit(self.desk.targets, self.desk.domain, merge=self.merge)
 
 
-def begin(desk: Desk, options: PrismOptions, split: Callable[[Table], Split]) -> Basis:
+def begin(desk: Desk, options: PrismOptions, split: Callable[[Setting], Split]) -> Basis:
     """Release the number of records and the 1-ways; merge rare values and make levels by them.
 
     Parameters
@@ -157,8 +157,8 @@ def begin(desk: Desk, options: PrismOptions, split: Callable[[Table], Split]) ->
         How the budget is split, given the number of records.
     """
     domain, rho = desk.domain, desk.left
-    (size,) = desk.measure([()], rho=split(Table.at(desk)).counting, purpose="number of records")
-    parts = split(Table(domain, rho, desk.k, float(size.values)))
+    (size,) = desk.measure([()], rho=split(Setting.at(desk)).counting, purpose="number of records")
+    parts = split(Setting(domain, rho, desk.k, float(size.values)))
     measured = [size, *desk.measure_one_ways(rho=parts.one_ways)]
     total = max(estimate_total(measured), 1)
     merge = merge_rare(measured[1:], domain, theta=options.theta, ordinal=desk.ordinal, vanish=False)

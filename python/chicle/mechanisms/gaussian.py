@@ -14,15 +14,15 @@ from chicle._checks import integer
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError
 from chicle.measurements.desk import Desk
-from chicle.mechanisms.base import Mechanism, register
-from chicle.mechanisms.stages import Stage, Stages, Table
+from chicle.mechanisms.base import Mechanism, register_mechanism
+from chicle.mechanisms.stages import Setting, Stage, Stages
 from chicle.models.descent import DescentModel
 from chicle.workload import Workload
 
 __all__ = ["Gaussian"]
 
 
-@register
+@register_mechanism
 @dataclass(kw_only=True, eq=False, repr=False)
 class Gaussian(Mechanism):
     """Measure every clique of a workload; the noisy tables themselves are the answers.
@@ -68,13 +68,13 @@ class Gaussian(Mechanism):
         """The noisy table of each clique of the workload: counts with noise of mean 0, so some may be negative."""
         return MappingProxyType({table.clique: table.values for table in self._fitted().measurements})
 
-    def stages(self, table: Table) -> Stages:
+    def stages(self, setting: Setting) -> Stages:
         """Share the budget among the cliques of the workload."""
-        return Stages.of(Stage(name="marginal", rho=table.rho, cliques=self._shares(table.domain)))
+        return Stages.of(Stage(name="marginal", rho=setting.rho, cliques=self._shares(setting.domain)))
 
     def run(self, desk: Desk) -> DescentModel:
         """Measure every clique of the workload."""
-        stage = self.stages(Table.at(desk))["marginal"]
+        stage = self.stages(Setting.at(desk))["marginal"]
         shares = dict(stage.cliques or {})
         desk.measure(shares, rho=stage.rho, shares=list(shares.values()))
         held = {name for clique in shares for name in clique}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chicle.measurements.desk import Desk
-from chicle.mechanisms.base import Mechanism, register
-from chicle.mechanisms.stages import Stages, Table, singles
+from chicle.mechanisms.base import Mechanism, register_mechanism
+from chicle.mechanisms.stages import Setting, Stages, one_way_stage
 from chicle.models.independent import IndependentModel
 
 __all__ = ["Independent"]
 
 
-@register
+@register_mechanism
 @dataclass(kw_only=True, eq=False, repr=False)
 class Independent(Mechanism):
     """Measure every 1-way marginal, with shares ~ cells^(2/3), and draw the attributes independently.
@@ -30,9 +30,9 @@ class Independent(Mechanism):
 
     per_pair = 0.0
 
-    def stages(self, table: Table) -> Stages:
+    def stages(self, setting: Setting) -> Stages:
         """Give all of the budget to the 1-ways."""
-        return Stages.of(singles(table, table.rho))
+        return Stages.of(one_way_stage(setting, setting.rho))
 
     def run(self, desk: Desk) -> IndependentModel:
         """Measure all 1-ways."""

@@ -6,15 +6,15 @@ from chicle._checks import number
 from chicle.domain import Domain
 from chicle.measurements.desk import Desk
 from chicle.measurements.merges import merge_rare
-from chicle.mechanisms.base import Mechanism, parts_of, register
-from chicle.mechanisms.stages import Stages, Table, choosing, scoring, singles
+from chicle.mechanisms.base import Mechanism, parts_of, register_mechanism
+from chicle.mechanisms.stages import Setting, Stages, one_way_stage, score_stage, selected_stage
 from chicle.models.pgm import GraphicalModel, pairs_with_room
 from chicle.selection.forest import spanning_forest
 
 __all__ = ["MST"]
 
 
-@register
+@register_mechanism
 @dataclass(kw_only=True, eq=False, repr=False)
 class MST(Mechanism):
     """Measure 1-ways and the pairs of a spanning tree; records follow the graphical model of them.
@@ -43,18 +43,20 @@ class MST(Mechanism):
         number("theta", self.theta)
         GraphicalModel(iterations=self.iterations)
 
-    def stages(self, table: Table) -> Stages:
+    def stages(self, setting: Setting) -> Stages:
         """Split the budget between 1-ways, scores and the tree."""
-        first, second, third = parts_of(table.rho, self.shares)
-        if not (pairs := pairs_with_room(table.domain)):
-            return Stages.of(singles(table, table.rho))
+        first, second, third = parts_of(setting.rho, self.shares)
+        if not (pairs := pairs_with_room(setting.domain)):
+            return Stages.of(one_way_stage(setting, setting.rho))
         return Stages.of(
-            singles(table, first), scoring(second, len(pairs)), choosing(table, third, "the pairs of a tree")
+            one_way_stage(setting, first),
+            score_stage(second, len(pairs)),
+            selected_stage(setting, third, "the pairs of a tree"),
         )
 
     def run(self, desk: Desk) -> GraphicalModel:
         """Measure 1-ways, score pairs, measure a tree of them."""
-        stages = self.stages(Table.at(desk))
+        stages = self.stages(Setting.at(desk))
         desk.measure_one_ways(rho=stages.rho("1-way"))
         merged = desk.merged(merge_rare(desk.one_ways(), desk.domain, theta=self.theta))
         if pairs := pairs_with_room(desk.domain):

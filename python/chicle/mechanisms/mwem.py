@@ -11,9 +11,9 @@ from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
 from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement, estimate_total
-from chicle.mechanisms.base import Mechanism, register
+from chicle.mechanisms.base import Mechanism, register_mechanism
 from chicle.mechanisms.rounds import Chooser, EqualRounds, Pick, Round, rounds
-from chicle.mechanisms.stages import Stage, Stages, Table, choosing, counting
+from chicle.mechanisms.stages import Setting, Stage, Stages, count_stage, selected_stage
 from chicle.models.pgm import GraphicalModel, jt_size, jt_sizes
 from chicle.plans import Cost, noise_errors
 from chicle.privacy.budget import calibrate
@@ -30,7 +30,7 @@ _BYTES = 8  # of a cell of the junction tree
 _BYTES_MEASURED = 300  # that a model takes for each measured cell, at most, beside its junction tree
 
 
-@register
+@register_mechanism
 @dataclass(kw_only=True, eq=False, repr=False)
 class MWEM(Mechanism):
     """MWEM+PGM: begin with a uniform model; in each round measure a clique of the workload that it gets wrong.
@@ -96,33 +96,33 @@ class MWEM(Mechanism):
             raise ParameterError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
         self._candidates(domain)
 
-    def stages(self, table: Table) -> Stages:
+    def stages(self, setting: Setting) -> Stages:
         """Split the budget between the number of records, choices and tables."""
-        domain, total = table.domain, self._rounds(table.domain)
-        first = _COUNTING * table.rho
-        tables = self.alpha * (table.rho - first)
+        domain, total = setting.domain, self._rounds(setting.domain)
+        first = _COUNTING * setting.rho
+        tables = self.alpha * (setting.rho - first)
         candidates = self._candidates(domain)
-        cells = [float(domain.cells(clique)) for clique in _worth(candidates, domain, int(table.n))]
-        sigma = calibrate(tables / total, l2_sensitivity=table.k)
-        least, most = noise_errors([min(cells), max(cells)], [sigma] * 2, int(table.n))
+        cells = [float(domain.cells(clique)) for clique in _worth(candidates, domain, int(setting.n))]
+        sigma = calibrate(tables / total, l2_sensitivity=setting.k)
+        least, most = noise_errors([min(cells), max(cells)], [sigma] * 2, int(setting.n))
         said = "1 choice" if total == 1 else f"{total:,} choices"
         of = f"{said} among {len(candidates):,} cliques"
-        selection = Stage(name="selection", rho=table.rho - first - tables, of=of)
-        return Stages.of(counting(first), selection, choosing(table, tables, errors=(least, most)))
+        selection = Stage(name="selection", rho=setting.rho - first - tables, of=of)
+        return Stages.of(count_stage(first), selection, selected_stage(setting, tables, errors=(least, most)))
 
-    def cost(self, table: Table) -> Cost:
+    def cost(self, setting: Setting) -> Cost:
         """Return about how long a fit and a sample take, and how much memory."""
-        domain, n = table.domain, int(table.n)
+        domain, n = setting.domain, int(setting.n)
         cells = [float(domain.cells(clique)) for clique in _worth(self._candidates(domain), domain, n)]
         asking = self._rounds(domain) * (_PER_CELL * sum(cells) + _PER_RECORD * n * len(cells)) * 1e-9
         model = _COPIES * min(self.max_size, _BYTES * domain.cells(domain))
-        cost = super().cost(table)
+        cost = super().cost(setting)
         return replace(cost, seconds=cost.seconds + asking, memory=cost.memory + model)
 
     def run(self, desk: Desk) -> GraphicalModel:
         """Measure the number of records, then what the model gets wrong, round by round."""
         domain = desk.domain
-        stages = self.stages(Table.at(desk))
+        stages = self.stages(Setting.at(desk))
         desk.measure([()], rho=stages.rho("records"), purpose="number of records")
         schedule = EqualRounds(self._rounds(domain), stages.rho("selection"), stages.rho("marginal"))
         rounds(desk, self._fitted_to(desk, None), _Worst(self, self._candidates(domain)), schedule, self._refit(desk))
@@ -186,7 +186,7 @@ class _Worst(Chooser[GraphicalModel]):
     def choose(self, desk: Desk, model: GraphicalModel, now: Round) -> list[Pick]:
         fitting = self.mechanism._fitting(self.candidates, desk.transcript.measurements, desk.domain)  # noqa: SLF001
         penalties = [float(desk.domain.cells(clique)) for clique in fitting]
-        return [Pick(desk.choose(fitting, model.expect, rho=now.choosing, penalties=penalties).clique)]
+        return [Pick(desk.choose(fitting, desk.expect(model), rho=now.choosing, penalties=penalties).clique)]
 
 
 def _worth(cliques: Sequence[Clique], domain: Domain, n: int) -> list[Clique]:

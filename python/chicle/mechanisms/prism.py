@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 from chicle.domain import Domain
 from chicle.measurements.desk import Desk
-from chicle.mechanisms.base import Mechanism, register
+from chicle.mechanisms.base import Mechanism, register_mechanism
 from chicle.mechanisms.basis import NO_PAIR, TOO_NOISY, Split, begin
 from chicle.mechanisms.prism_options import PrismOptions, check_options
-from chicle.mechanisms.stages import Stages, Table, choosing, scoring
+from chicle.mechanisms.stages import Setting, Stages, score_stage, selected_stage
 from chicle.models.base import Model
 from chicle.selection.expected_error import steady
 from chicle.selection.sets import Packing, choose_sets
@@ -33,7 +33,7 @@ from chicle.selection.sets import Packing, choose_sets
 __all__ = ["Prism", "PrismOptions"]
 
 
-@register
+@register_mechanism
 @dataclass(kw_only=True, eq=False, repr=False)
 class Prism(Mechanism):
     """Marginals at several resolutions, chosen by one price; tables that correct each other; records by descent.
@@ -64,12 +64,12 @@ class Prism(Mechanism):
         del domain
         check_options(self.options)
 
-    def stages(self, table: Table) -> Stages:
+    def stages(self, setting: Setting) -> Stages:
         """Split the budget as for `n` records; a fit asks the data for their number, privately."""
-        split = Split.of(table, check_options(self.options))
-        number = len(table.domain) * (len(table.domain) - 1) // 2
-        later = (scoring(split.selection, number), choosing(table, split.tables, "the chosen sets"))
-        return Stages.of(*split.first_stages(table).all, *(later if split.selection > 0 else ()))
+        split = Split.of(setting, check_options(self.options))
+        number = len(setting.domain) * (len(setting.domain) - 1) // 2
+        later = (score_stage(split.selection, number), selected_stage(setting, split.tables, "the chosen sets"))
+        return Stages.of(*split.first_stages(setting).all, *(later if split.selection > 0 else ()))
 
     def run(self, desk: Desk) -> Model:
         """Measure 1-ways, score pairs, measure the sets that are worth their price."""

@@ -29,9 +29,9 @@ from chicle._checks import MEMORY_LIMIT, integer, number
 from chicle.domain import Clique, Domain
 from chicle.measurements.desk import Desk
 from chicle.measurements.merges import merge_rare
-from chicle.mechanisms.base import Mechanism, parts_of, register
+from chicle.mechanisms.base import Mechanism, parts_of, register_mechanism
 from chicle.mechanisms.basis import NO_PAIR
-from chicle.mechanisms.stages import Stages, Table, choosing, scoring, singles
+from chicle.mechanisms.stages import Setting, Stages, one_way_stage, score_stage, selected_stage
 from chicle.models.base import Model
 from chicle.models.independent import IndependentModel
 from chicle.models.pgm import GraphicalModel, jt_size, pairs_with_room
@@ -42,7 +42,7 @@ __all__ = ["PrivBayes"]
 _MODEL = 16 * 2**20  # bytes of the junction tree up to which families may have several parents
 
 
-@register
+@register_mechanism
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivBayes(Mechanism):
     """Measure 1-ways and the families of a Bayesian network; records follow the graphical model of them.
@@ -88,19 +88,21 @@ class PrivBayes(Mechanism):
         integer("iterations", self.iterations, 1)
         integer("parents", self.parents, 1)
 
-    def stages(self, table: Table) -> Stages:
+    def stages(self, setting: Setting) -> Stages:
         """Split the budget between 1-ways, scores and the families."""
-        first, second, third = parts_of(table.rho, self.shares)
-        if not (candidates := _candidates(table.domain)):
-            return Stages.of(singles(table, table.rho))
+        first, second, third = parts_of(setting.rho, self.shares)
+        if not (candidates := _candidates(setting.domain)):
+            return Stages.of(one_way_stage(setting, setting.rho))
         # Errors as if all pairs were measured; a network has fewer tables, some of them larger.
         return Stages.of(
-            singles(table, first), scoring(second, len(candidates)), choosing(table, third, "the families")
+            one_way_stage(setting, first),
+            score_stage(second, len(candidates)),
+            selected_stage(setting, third, "the families"),
         )
 
     def run(self, desk: Desk) -> Model:
         """Measure 1-ways, score pairs, measure the families of a network."""
-        stages = self.stages(Table.at(desk))
+        stages = self.stages(Setting.at(desk))
         desk.measure_one_ways(rho=stages.rho("1-way"))
         merged = desk.merged(merge_rare(desk.one_ways(), desk.domain, theta=self.theta))
         # What noise has left one value of depends on nothing.

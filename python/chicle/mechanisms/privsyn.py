@@ -11,8 +11,8 @@ from chicle.domain import Clique, Domain, pairs
 from chicle.errors import InfeasibleError, ParameterError
 from chicle.measurements.desk import Desk
 from chicle.measurements.merges import merge_rare
-from chicle.mechanisms.base import Mechanism, parts_of, register
-from chicle.mechanisms.stages import Stages, Table, choosing, marginals, scoring, singles
+from chicle.mechanisms.base import Mechanism, parts_of, register_mechanism
+from chicle.mechanisms.stages import Setting, Stages, marginal_stage, one_way_stage, score_stage, selected_stage
 from chicle.models.base import Model
 from chicle.models.composed import KERNELS, ComposedModel, check_options
 from chicle.models.pgm import GraphicalModel, jt_size, model_bytes, pgm
@@ -38,7 +38,7 @@ _MODEL = 4 * 2**20  # bytes of the junction tree of chosen pairs
 Form = Literal["released", "published"]
 
 
-@register
+@register_mechanism
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivSyn(Mechanism):
     """The published system, every part of it, with exact accounting and tuned record kernels unless asked otherwise.
@@ -98,9 +98,9 @@ class PrivSyn(Mechanism):
         """What a plan calls this mechanism."""
         return f"PrivSyn ({self.generator})"
 
-    def cost(self, table: Table) -> Cost:
+    def cost(self, setting: Setting) -> Cost:
         """Return about how long a fit and a sample take, and how much memory."""
-        return rough_cost(table.domain, int(table.n), per_pair=9 if self.generator == "gum" else 15)
+        return rough_cost(setting.domain, int(setting.n), per_pair=9 if self.generator == "gum" else 15)
 
     def check(self, domain: Domain) -> None:
         """Raise for parameters that cannot be used on these attributes."""
@@ -113,19 +113,19 @@ class PrivSyn(Mechanism):
         if given and self.generator == "pgm":
             _check_model([*one_ways(domain), *given], domain, self._options())
 
-    def stages(self, table: Table) -> Stages:
+    def stages(self, setting: Setting) -> Stages:
         """Split the budget between 1-ways, scores and the chosen cliques; given cliques need no scores."""
-        first, second, third = parts_of(table.rho, self.shares)
+        first, second, third = parts_of(setting.rho, self.shares)
         if self.cliques is not None:
-            given = given_cliques(self.cliques, table.domain)
-            return Stages.of(singles(table, first), marginals(table, second + third, given, merged=True))
-        if not (number := len(table.domain) * (len(table.domain) - 1) // 2):
-            return Stages.of(singles(table, first), choosing(table, second + third))
-        return Stages.of(singles(table, first), scoring(second, number), choosing(table, third))
+            given = given_cliques(self.cliques, setting.domain)
+            return Stages.of(one_way_stage(setting, first), marginal_stage(setting, second + third, given, merged=True))
+        if not (number := len(setting.domain) * (len(setting.domain) - 1) // 2):
+            return Stages.of(one_way_stage(setting, first), selected_stage(setting, second + third))
+        return Stages.of(one_way_stage(setting, first), score_stage(second, number), selected_stage(setting, third))
 
     def run(self, desk: Desk) -> Model:
         """Measure 1-ways, choose cliques by the scores of pairs unless they are given, and measure them."""
-        stages = self.stages(Table.at(desk))
+        stages = self.stages(Setting.at(desk))
         desk.measure_one_ways(rho=stages.rho("1-way"))
         merged = desk.merged(merge_rare(desk.one_ways(), desk.domain, theta=self.theta))
         chosen = self._select(merged, stages) if self.cliques is None else given_cliques(self.cliques, desk.domain)

@@ -16,7 +16,7 @@ import numpy as np
 
 from chicle.measurements.desk import Desk
 from chicle.models.base import Model
-from chicle.query import Asked
+from chicle.query import QueryLike
 
 __all__ = ["Chooser", "EqualRounds", "Pick", "Round", "Schedule", "rounds"]
 
@@ -47,7 +47,7 @@ class Round:
 class Pick:
     """What to measure in a round: a query, and its share of what the round may spend on measuring."""
 
-    query: Asked
+    query: QueryLike
     share: float = 1.0
 
 
@@ -129,8 +129,7 @@ def rounds(
         model = refit(before)
         listens = type(schedule).moved is not Schedule.moved
         if listens or desk.progress is not None:
-            merged = desk.merge is not None
-            tables = zip(*(one.expect(queries, merged=merged) for one in (before, model)), strict=True)
+            tables = zip(*(desk.expect(one)(queries) for one in (before, model)), strict=True)
             distance = sum(float(np.abs(new - old).sum()) for old, new in tables)
             schedule.moved(picks, distance)
             if desk.progress is not None:

@@ -11,11 +11,20 @@ from chicle.plans import Step, noise_errors, pair_errors
 from chicle.privacy.budget import budget_shares, calibrate
 from chicle.query import one_ways
 
-__all__ = ["Stage", "Stages", "Table", "choosing", "counting", "marginals", "scoring", "singles"]
+__all__ = [
+    "Setting",
+    "Stage",
+    "Stages",
+    "count_stage",
+    "marginal_stage",
+    "one_way_stage",
+    "score_stage",
+    "selected_stage",
+]
 
 
 @dataclass(frozen=True)
-class Table:
+class Setting:
     """What a mechanism splits its budget by: all of it public.
 
     Attributes
@@ -36,7 +45,7 @@ class Table:
     n: float = 1_000.0
 
     @classmethod
-    def at(cls, desk: Desk) -> Table:
+    def at(cls, desk: Desk) -> Setting:
         """Return the table behind a desk, with what may be spent there; the number of records is not known."""
         return cls(desk.domain, desk.left, desk.k)
 
@@ -71,21 +80,21 @@ class Stage:
     errors: tuple[float, float] | None = None
     merged: bool = False
 
-    def steps(self, table: Table) -> list[Step]:
+    def steps(self, setting: Setting) -> list[Step]:
         """Return the releases of this stage, for a plan."""
         if self.cliques is None:
             least, most = self.errors or (None, None)
             return [
                 Step(release=self.name, of=self.of, values=self.values, rho=self.rho, error=most, least_error=least)
             ]
-        return [self._step(clique, share, table) for clique, share in self.cliques.items()]
+        return [self._step(clique, share, setting) for clique, share in self.cliques.items()]
 
-    def _step(self, clique: Clique, share: float, table: Table) -> Step:
-        cells, part = table.domain.cells(clique), self.rho * share
-        sigma = calibrate(part, l2_sensitivity=table.k)
+    def _step(self, clique: Clique, share: float, setting: Setting) -> Step:
+        cells, part = setting.domain.cells(clique), self.rho * share
+        sigma = calibrate(part, l2_sensitivity=setting.k)
         if not clique:
             return Step(release="records", of="their number", values=1, rho=part, sigma=sigma)
-        (error,) = noise_errors([float(cells)], [sigma], int(table.n))
+        (error,) = noise_errors([float(cells)], [sigma], int(setting.n))
         of, name = " x ".join(clique), "1-way" if self.name == "marginal" and len(clique) == 1 else self.name
         if self.merged:
             return Step(release=name, of=of, rho=part, error=error)
@@ -113,39 +122,39 @@ class Stages:
     def __contains__(self, name: str) -> bool:
         return any(stage.name == name for stage in self.all)
 
-    def steps(self, table: Table) -> list[Step]:
+    def steps(self, setting: Setting) -> list[Step]:
         """Return the releases of all stages, for a plan."""
-        return [step for stage in self.all for step in stage.steps(table)]
+        return [step for stage in self.all for step in stage.steps(setting)]
 
 
-def counting(rho: float) -> Stage:
+def count_stage(rho: float) -> Stage:
     """Return the release of the number of records."""
     return Stage(name="records", rho=rho, cliques={(): 1.0})
 
 
-def singles(table: Table, rho: float) -> Stage:
+def one_way_stage(setting: Setting, rho: float) -> Stage:
     """Return the release of all 1-ways, with shares ~ cells^(2/3)."""
-    return marginals(table, rho, one_ways(table.domain), name="1-way")
+    return marginal_stage(setting, rho, one_ways(setting.domain), name="1-way")
 
 
-def marginals(
-    table: Table, rho: float, cliques: Iterable[Clique], *, name: str = "marginal", merged: bool = False
+def marginal_stage(
+    setting: Setting, rho: float, cliques: Iterable[Clique], *, name: str = "marginal", merged: bool = False
 ) -> Stage:
     """Return the release of known cliques, with shares ~ cells^(2/3)."""
     named = list(cliques)
-    shares = budget_shares([table.domain.cells(clique) for clique in named])
+    shares = budget_shares([setting.domain.cells(clique) for clique in named])
     return Stage(name=name, rho=rho, cliques=dict(zip(named, shares.tolist(), strict=True)), merged=merged)
 
 
-def scoring(rho: float, number: int, what: str = "pairs") -> Stage:
+def score_stage(rho: float, number: int, what: str = "pairs") -> Stage:
     """Return the release of scores, or of choices, by which cliques are selected."""
     return Stage(name="selection", rho=rho, of=f"{number:,} {what}", values=number)
 
 
-def choosing(
-    table: Table, rho: float, of: str = "the chosen cliques", errors: tuple[float, float] | None = None
+def selected_stage(
+    setting: Setting, rho: float, of: str = "the chosen cliques", errors: tuple[float, float] | None = None
 ) -> Stage:
     """Return the release of cliques that are chosen by released values; errors are those of all pairs by default."""
     if errors is None and rho > 0:
-        errors = pair_errors(table.domain, rho, table.k, int(table.n))
+        errors = pair_errors(setting.domain, rho, setting.k, int(setting.n))
     return Stage(name="marginal", rho=rho, of=of, errors=errors)

@@ -22,7 +22,7 @@ from chicle.errors import NotFittedError, ParameterError
 from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement, estimate_total
 from chicle.measurements.merges import Merge
-from chicle.query import Asked, Query, as_query
+from chicle.query import Query, QueryLike, as_query
 
 __all__ = ["CountedModel", "Model", "State", "model_of", "register_model"]
 
@@ -99,8 +99,12 @@ class Model(ABC):
             Called after every few steps of fitting.
         """
         self._domain, self._merge = domain, Merge(domain) if merge is None else merge
-        self._total = max(estimate_total(measurements), 1)
-        self._fit(list(measurements), start=start, threads=threads, progress=progress)
+        try:
+            self._total = max(estimate_total(measurements), 1)
+            self.fit_tables(list(measurements), start=start, threads=threads, progress=progress)
+        except BaseException:
+            del self._domain  # it is not fitted
+            raise
         return self
 
     @property
@@ -122,7 +126,7 @@ class Model(ABC):
         _ = self.domain
         return self._total
 
-    def expect(self, queries: Sequence[Asked], *, merged: bool = False, threads: int | None = None) -> list[Floats]:
+    def expect(self, queries: Sequence[QueryLike], *, merged: bool = False, threads: int | None = None) -> list[Floats]:
         """Return the counts that the model expects for each query, for `total` records.
 
         Parameters
@@ -139,8 +143,8 @@ class Model(ABC):
         if any(isinstance(one, Query) and (one.where or one.functional is not None) for one in checked):
             return [self._expect_one(as_query(one), merged=merged, threads=threads) for one in checked]
         if merged or not self._merge.changes:
-            return self._expect(checked, threads=threads)
-        return list(self._merge.expect(lambda inner: self._expect(inner, threads=threads))(checked))
+            return self.expect_tables(checked, threads=threads)
+        return list(self._merge.expect(lambda inner: self.expect_tables(inner, threads=threads))(checked))
 
     def records(
         self, n: int, seed: int | None = None, *, threads: int | None = None, progress: Progress | None = None
@@ -148,7 +152,7 @@ class Model(ABC):
         """Make `n` records. The seed fixes them, whatever the number of threads."""
         _ = self.domain
         n, seed = integer("n", n, 0), check_seed(seed)
-        made = self._records(n, seed, threads=threads, progress=progress)
+        made = self.draw_records(n, seed, threads=threads, progress=progress)
         return self._merge.split(made, seed) if self._merge.changes else made
 
     def params(self) -> dict[str, Any]:
@@ -157,7 +161,8 @@ class Model(ABC):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what was learnt, as arrays: all that `restore` needs beside the parameters."""
-        own = self._state()
+        _ = self.domain
+        own = self.to_arrays()
         common = {**self.merge.to_arrays(), "total": np.array(self.total)}
         for name in common.keys() & own.keys():
             raise ParameterError(f"the state of a {type(self).__name__} has an array {name!r}; choose another name")
@@ -167,7 +172,7 @@ class Model(ABC):
         """Take on what was learnt, from arrays that `state` gave; return the model itself. Nothing is fitted."""
         self._domain, self._merge = domain, Merge.from_arrays(domain, state)
         self._total = integer("the total of a model", int(state["total"]), 1, 2**31 - 1)
-        self._restore(state)
+        self.from_arrays(state)
         return self
 
     def _expect_one(self, query: Query, *, merged: bool, threads: int | None) -> Floats:
@@ -181,7 +186,7 @@ class Model(ABC):
         return np.asarray(weights @ table.reshape(-1), dtype=np.float64)
 
     @abstractmethod
-    def _fit(
+    def fit_tables(
         self,
         measurements: list[Measurement],
         *,
@@ -192,18 +197,20 @@ class Model(ABC):
         """Learn from measurements over `domain`."""
 
     @abstractmethod
-    def _expect(self, queries: Sequence[Asked], *, threads: int | None) -> list[Floats]:
+    def expect_tables(self, queries: Sequence[QueryLike], *, threads: int | None) -> list[Floats]:
         """Return expected counts over the merged domain; queries have no group and no functional."""
 
     @abstractmethod
-    def _records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+    def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
         """Make records over the merged domain."""
 
     @abstractmethod
-    def _state(self) -> dict[str, npt.NDArray[Any]]: ...
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what was learnt, as arrays."""
 
     @abstractmethod
-    def _restore(self, state: State) -> None: ...
+    def from_arrays(self, state: State) -> None:
+        """Take on what was learnt; nothing is fitted."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle parameters and arrays, as a file holds them."""
@@ -220,7 +227,8 @@ class Model(ABC):
 class CountedModel(Model):
     """A model that can only make records: what it expects is counted from records of its own."""
 
-    def _expect(self, queries: Sequence[Asked], *, threads: int | None) -> list[Floats]:
+    def expect_tables(self, queries: Sequence[QueryLike], *, threads: int | None) -> list[Floats]:
+        """Return expected counts over the merged domain."""
         made = self._reference(threads)
         scale = self.total / max(len(made), 1)
         return [table.astype(np.float64) * scale for table in made.count(queries, threads=threads)]
@@ -228,7 +236,7 @@ class CountedModel(Model):
     def _reference(self, threads: int | None) -> Records:
         """Return `total` records over the merged domain, the same each time."""
         if not hasattr(self, "_kept"):
-            self._kept = self._records(self.total, _REFERENCE, threads=threads, progress=None)
+            self._kept = self.draw_records(self.total, _REFERENCE, threads=threads, progress=None)
         return self._kept
 
     def fit(self: _Self, *arguments: Any, **given: Any) -> _Self:  # noqa: ANN401, PYI019

@@ -66,7 +66,7 @@ class ComposedModel(CountedModel):
             raise ParameterError(f"kernel must be one of {', '.join(map(repr, KERNELS))}, not {self.kernel!r}")
         check_options(KERNELS[self.kernel], self.kernel, self.options)
 
-    def _fit(
+    def fit_tables(
         self,
         measurements: list[Measurement],
         *,
@@ -74,12 +74,14 @@ class ComposedModel(CountedModel):
         threads: int | None,
         progress: Progress | None,
     ) -> None:
+        """Learn from measurements over `domain`."""
         del start, progress
         domain = self.merge.domain
         merged = check_all([self.merge.over(one) for one in measurements], domain, buckets=False)
         self._tables = project(merged, domain, threads=threads)
 
-    def _records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+    def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+        """Make records over the merged domain."""
         make = KERNELS[self.kernel]
 
         def kernel(targets: Sequence[Measurement], domain: Domain, rows: int, seed: int) -> Records:
@@ -88,8 +90,10 @@ class ComposedModel(CountedModel):
         parts = {"separate": self.separate, "append": self.append}
         return compose(kernel, self._tables, self.merge.domain, n, seed, **parts)
 
-    def _state(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what was learnt, as arrays."""
         return measurements_to_arrays(self._tables, self.merge.domain)
 
-    def _restore(self, state: State) -> None:
+    def from_arrays(self, state: State) -> None:
+        """Take on what was learnt; nothing is fitted."""
         self._tables = measurements_from_arrays(state, self.merge.domain)

@@ -67,7 +67,7 @@ class DenoisedModel(CountedModel):
         if self.replicate is not None:
             integer("replicate", self.replicate, 1)
 
-    def _fit(
+    def fit_tables(
         self,
         measurements: list[Measurement],
         *,
@@ -75,6 +75,7 @@ class DenoisedModel(CountedModel):
         threads: int | None,
         progress: Progress | None,
     ) -> None:
+        """Learn from measurements over `domain`."""
         del start, threads, progress
         check_all(measurements, self.domain)
         singles = [one for one in measurements if len(one.clique) == 1 and not one.buckets]
@@ -102,13 +103,14 @@ class DenoisedModel(CountedModel):
         _ = self.domain
         n = integer("n", n, 0)
         first, second = np.random.default_rng(check_seed(seed)).integers(2**63, size=2).tolist()
-        return self.merge.split(self._records(n, first, threads=threads, progress=progress), second)
+        return self.merge.split(self.draw_records(n, first, threads=threads, progress=progress), second)
 
     def _copies(self, n: int) -> int:
         work = n * sum(len(target.clique) for target in self._targets)
         return 1 if work <= _WORK else 2 if work <= 2 * _WORK else 4
 
-    def _records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+    def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+        """Make records over the merged domain."""
         domain = self.merge.domain
         copies = self.replicate or self._copies(n)
         size = -(-n // copies)
@@ -151,8 +153,10 @@ class DenoisedModel(CountedModel):
         sweep(descent, turn + 1)
         return descent.finish()
 
-    def _state(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what was learnt, as arrays."""
         return measurements_to_arrays(self._targets, self.merge.domain)
 
-    def _restore(self, state: State) -> None:
+    def from_arrays(self, state: State) -> None:
+        """Take on what was learnt; nothing is fitted."""
         self._targets = measurements_from_arrays(state, self.merge.domain)

@@ -154,7 +154,7 @@ class Descent:
         threads: int | None = None,
         memory_limit: int = MEMORY_LIMIT,
     ) -> None:
-        self._domain = domain if isinstance(domain, Domain) else Domain(domain)
+        self._domain = Domain.of(domain)
         check_size(n)
         memory_bytes(memory_limit)
         self._threshold = _at_least_0("threshold", threshold)
@@ -257,7 +257,7 @@ class DescentModel(CountedModel):
     def __post_init__(self) -> None:
         integer("sweeps", self.sweeps, 0)
 
-    def _fit(
+    def fit_tables(
         self,
         measurements: list[Measurement],
         *,
@@ -265,15 +265,19 @@ class DescentModel(CountedModel):
         threads: int | None,
         progress: Progress | None,
     ) -> None:
+        """Learn from measurements over `domain`."""
         del start, threads, progress
         self._targets = check_all([self.merge.over(one) for one in measurements], self.merge.domain)
 
-    def _records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+    def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+        """Make records over the merged domain."""
         domain = self.merge.domain
         return descend(self._targets, domain, n, sweeps=self.sweeps, seed=seed, threads=threads, progress=progress)
 
-    def _state(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what was learnt, as arrays."""
         return measurements_to_arrays(self._targets, self.merge.domain)
 
-    def _restore(self, state: State) -> None:
+    def from_arrays(self, state: State) -> None:
+        """Take on what was learnt; nothing is fitted."""
         self._targets = measurements_from_arrays(state, self.merge.domain)

@@ -133,7 +133,7 @@ def draw_mixed(
 def _checked(
     measurements: Sequence[Measurement], domain: Mapping[str, int], n: int | None
 ) -> tuple[Domain, list[Measurement], int]:
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    domain = Domain.of(domain)
     check_size(n)
     targets = check_all(measurements, domain)
     return domain, targets, estimate_total(measurements) if n is None else n

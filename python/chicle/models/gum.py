@@ -207,7 +207,7 @@ class Gum:
         seed: int | None = None,
         threads: int | None = None,
     ) -> None:
-        self._domain = domain if isinstance(domain, Domain) else Domain(domain)
+        self._domain = Domain.of(domain)
         self._options = _options(
             variant,
             alpha=alpha,

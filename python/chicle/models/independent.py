@@ -15,7 +15,7 @@ from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement, average_repeats, best_one_ways, onto_simplex
 from chicle.models.base import Floats, Model, State, register_model
 from chicle.models.draws import draw_columns
-from chicle.query import Asked
+from chicle.query import QueryLike
 
 __all__ = ["IndependentModel"]
 
@@ -40,7 +40,7 @@ class IndependentModel(Model):
     array([6., 0., 2.])
     """
 
-    def _fit(
+    def fit_tables(
         self,
         measurements: list[Measurement],
         *,
@@ -48,24 +48,29 @@ class IndependentModel(Model):
         threads: int | None,
         progress: Progress | None,
     ) -> None:
+        """Learn from measurements over `domain`."""
         del start, threads, progress
         singles = average_repeats([self.merge.over(one) for one in measurements if len(one.clique) == 1])
         best = best_one_ways(singles, self.merge.domain)
         self._weights = {name: onto_simplex(one.values, self.total) for name, one in best.items()}
 
-    def _expect(self, queries: Sequence[Asked], *, threads: int | None) -> list[Floats]:
+    def expect_tables(self, queries: Sequence[QueryLike], *, threads: int | None) -> list[Floats]:
+        """Return expected counts over the merged domain."""
         del threads
         shares = {name: weights / max(weights.sum(), 1e-300) for name, weights in self._weights.items()}
         return Independence(shares, float(self.total))(queries)
 
-    def _records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+    def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+        """Make records over the merged domain."""
         del progress
         return draw_columns(self.merge.domain, self._weights, {}, n, seed=seed, threads=threads)
 
-    def _state(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what was learnt, as arrays."""
         return {f"weights-{i}": weights for i, weights in enumerate(self._weights.values())}
 
-    def _restore(self, state: State) -> None:
+    def from_arrays(self, state: State) -> None:
+        """Take on what was learnt; nothing is fitted."""
         weights = [np.asarray(state[f"weights-{i}"], dtype=np.float64) for i in range(len(self.merge.domain))]
         for (name, size), one in zip(self.merge.domain.items(), weights, strict=True):
             if one.shape != (size,) or not (np.isfinite(one).all() and (one >= 0).all()):

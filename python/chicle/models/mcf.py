@@ -52,7 +52,7 @@ def mcf(
     >>> count(mcf([target], {"age": 3}, start=start, passes=1, seed=0), [("age",)])
     [array([4, 4, 2])]
     """
-    checked = domain if isinstance(domain, Domain) else Domain(domain)
+    checked = Domain.of(domain)
     for target in check_tables(targets, checked):
         if target.values.size > MAX_CELLS:
             raise InfeasibleError(

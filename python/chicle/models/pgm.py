@@ -18,7 +18,7 @@ from chicle.measurements.arrays import measurements_from_arrays, measurements_to
 from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement, check_all, estimate_total
 from chicle.models.base import Model, State, register_model
-from chicle.query import Asked, Query
+from chicle.query import Query, QueryLike
 
 __all__ = ["GraphicalModel", "Pgm", "Zeros", "jt_size", "jt_sizes", "model_bytes", "pairs_with_room", "pgm"]
 
@@ -134,7 +134,7 @@ class Pgm:
         threads: int | None = None,
         memory_limit: int = MEMORY_LIMIT,
     ) -> None:
-        self._domain = domain if isinstance(domain, Domain) else Domain(domain)
+        self._domain = Domain.of(domain)
         memory_bytes(memory_limit)
         targets = check_all(measurements, self._domain)
         self._keys = [_key(target) for target in targets]
@@ -206,7 +206,7 @@ class Pgm:
         """Return the expected counts of any clique, measured or not."""
         return self.marginals([clique])[0]
 
-    def marginals(self, cliques: Iterable[Asked | Iterable[str]]) -> list[Floats]:
+    def marginals(self, cliques: Iterable[QueryLike | Iterable[str]]) -> list[Floats]:
         """Return the expected counts of any cliques, axes in their order; or of queries in buckets.
 
         Those inside the junction tree are read off it, others are worked out by messages along it, which cliques asked
@@ -246,7 +246,7 @@ class Pgm:
         """Return the logarithms of the factors of the model, one table for each measurement."""
         return self._kernel.potentials()
 
-    def _axes(self, asked: Asked) -> list[tuple[int, npt.NDArray[np.uint32] | None]]:
+    def _axes(self, asked: QueryLike) -> list[tuple[int, npt.NDArray[np.uint32] | None]]:
         names, buckets = (asked, {}) if isinstance(asked, tuple) else (asked.clique, asked.buckets)
         return [(self._domain.position(name), buckets.get(name)) for name in names]
 
@@ -309,7 +309,7 @@ class GraphicalModel(Model):
         """Return the parameters as plain data; structural zeros are part of the state."""
         return {"iterations": self.iterations, "tolerance": self.tolerance, "memory_limit": self.memory_limit}
 
-    def _fit(
+    def fit_tables(
         self,
         measurements: list[Measurement],
         *,
@@ -317,6 +317,7 @@ class GraphicalModel(Model):
         threads: int | None,
         progress: Progress | None,
     ) -> None:
+        """Learn from measurements over `domain`."""
         domain = self.merge.domain
         self._targets = [self.merge.over(one) for one in measurements]
         self._zeros = {} if self.merge.changes else dict(self.zeros)
@@ -330,15 +331,18 @@ class GraphicalModel(Model):
         ).fit(self.iterations, tolerance=self.tolerance, progress=progress)
         self._total = self._pgm.total
 
-    def _expect(self, queries: Sequence[Asked], *, threads: int | None) -> list[Floats]:
+    def expect_tables(self, queries: Sequence[QueryLike], *, threads: int | None) -> list[Floats]:
+        """Return expected counts over the merged domain."""
         del threads
         return self._pgm.marginals(queries)
 
-    def _records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+    def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
+        """Make records over the merged domain."""
         del threads, progress
         return self._pgm.records(n, seed)
 
-    def _state(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what was learnt, as arrays."""
         domain = self.merge.domain
         potentials = np.concatenate([np.empty(0), *(one.reshape(-1) for one in self._pgm.potentials())])
         zeros = [(domain.clique(names), np.asarray(cells)) for names, cells in self._zeros.items()]
@@ -348,7 +352,8 @@ class GraphicalModel(Model):
             arrays[f"zeros-{i}-cells"] = cells.astype(np.uint8)
         return {**measurements_to_arrays(self._targets, domain), "potentials": potentials, **arrays}
 
-    def _restore(self, state: State) -> None:
+    def from_arrays(self, state: State) -> None:
+        """Take on what was learnt; nothing is fitted."""
         domain, names = self.merge.domain, list(self.merge.domain)
         self._targets = measurements_from_arrays(state, domain)
         self._zeros = {}
@@ -391,7 +396,7 @@ def jt_sizes(
     threads: int | None = None,
 ) -> list[int]:
     """Return the bytes of the junction tree of some cliques with each of the candidates, as `jt_size`."""
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    domain = Domain.of(domain)
     places, wanted = (
         [[domain.position(name) for name in domain.check(clique)] for clique in cliques]
         for cliques in (held, candidates)

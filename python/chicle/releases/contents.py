@@ -27,7 +27,7 @@ from chicle.models.base import Model, model_of
 from chicle.privacy.claim import Claim
 from chicle.privacy.guarantee import Guarantee
 from chicle.privacy.ledger import Ledger
-from chicle.query import Asked, Buckets, Functional, Query
+from chicle.query import Buckets, Functional, Query, QueryLike
 from chicle.schema import Schema
 from chicle.sources.frames import Form
 
@@ -50,7 +50,7 @@ _KEYS = {
     "schema",
     "form",
     "transcript",
-    "splits",
+    "fine_one_ways",
     "model",
 }
 _DTYPES = tuple(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)) + tuple(
@@ -72,7 +72,7 @@ class Contents:
     ledger: Guarantee
     mechanism: str
     parameters: Mapping[str, Any]
-    splits: tuple[Measurement, ...]
+    fine_one_ways: tuple[Measurement, ...]
     form: Form
 
 
@@ -95,7 +95,7 @@ def members_of(contents: Contents) -> tuple[dict[str, Any], dict[str, bytes]]:
         contents.ledger.kind: contents.ledger.to_dict(),
         "form": contents.form.to_dict(),
         "transcript": [writer.entry(entry) for entry in contents.transcript.entries],
-        "splits": [writer.measurement(one) for one in contents.splits],
+        "fine_one_ways": [writer.measurement(one) for one in contents.fine_one_ways],
         "model": {"family": contents.model.family, "parameters": _plain(contents.model.params())},
     }
     for name, array in contents.model.state().items():
@@ -125,23 +125,23 @@ def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Cont
     reader = _Reader(members, protected=ledger.protected)
     entries = [reader.entry(one, codec.domain) for one in header["transcript"]]
     transcript = Transcript(entries, list(header["notes"]))
-    splits = tuple(reader.measurement(one, schema.domain) for one in header["splits"])
-    there = [one.clique for one in splits]
+    fine_one_ways = tuple(reader.measurement(one, schema.domain) for one in header["fine_one_ways"])
+    there = [one.clique for one in fine_one_ways]
     # Somebody else's tables may lack some of them.
     coarse = [(name,) for name in codec.coarse if not claimed or (name,) in there]
-    if there != coarse or any(one.buckets for one in splits):
+    if there != coarse or any(one.buckets for one in fine_one_ways):
         raise ArtefactError("it has other fine 1-ways than its schema has coarse columns")
     if claimed is not (header["mechanism"] == IMPORTED):
         raise ArtefactError("it has a claim in the place of a ledger, or a ledger in the place of a claim")
     if not transcript.measurements:
         raise ArtefactError("it holds no measurement")
-    _check_paid([*transcript.measurements, *splits], ledger, schema.max_records_per_person)
+    _check_paid([*transcript.measurements, *fine_one_ways], ledger, schema.max_records_per_person)
     family, parameters = header["model"]["family"], header["model"]["parameters"]
     model = model_of(family)(**parameters).restore(reader.state(), codec.domain)
     form = Form.from_dict(header["form"])
     if form.kind in ("pandas", "polars", "batch") and not set(schema.domain) <= set(form.types):
         raise ArtefactError("its table lacks columns of its schema")
-    return Contents(schema, transcript, model, ledger, header["mechanism"], header["parameters"], splits, form)
+    return Contents(schema, transcript, model, ledger, header["mechanism"], header["parameters"], fine_one_ways, form)
 
 
 def _check_paid(measurements: list[Measurement], ledger: Guarantee, k: int) -> None:
@@ -177,7 +177,7 @@ class _Writer:
         arrays = {name: self._table(array) for name, array in entry.to_arrays().items()}
         return {"kind": "merge", "arrays": arrays}
 
-    def _query(self, asked: Asked) -> Any:  # noqa: ANN401 - positions, or a mapping
+    def _query(self, asked: QueryLike) -> Any:  # noqa: ANN401 - positions, or a mapping
         """Return a clique as positions; a query that is more also with its buckets and its group."""
         clique = asked if isinstance(asked, tuple) else asked.clique
         places = [self._domain.position(name) for name in clique]
@@ -238,7 +238,7 @@ class _Reader:
             return Merge.from_arrays(domain, arrays)
         raise ArtefactError(f"its transcript has an entry of another kind, {kind!r}")
 
-    def _query(self, header: Any, domain: Domain) -> Asked:  # noqa: ANN401 - positions, or a mapping
+    def _query(self, header: Any, domain: Domain) -> QueryLike:  # noqa: ANN401 - positions, or a mapping
         names = list(domain)
         places = header["clique"] if isinstance(header, dict) else header
         if not all(0 <= place < len(names) for place in places):

@@ -57,7 +57,7 @@ class Release:
         What it cost: a `Ledger`, or the `Claim` of whoever made the tables of `from_marginals`.
     mechanism, parameters
         What made it, and its parameters as plain data.
-    splits
+    fine_one_ways
         Noisy 1-ways of coarse columns, over the codes of the columns: they tell apart what a coarse group holds.
     form
         What a synthetic table looks like.
@@ -82,7 +82,7 @@ class Release:
     ledger: Guarantee
     mechanism: str
     parameters: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    splits: tuple[Measurement, ...] = ()
+    fine_one_ways: tuple[Measurement, ...] = ()
     form: Form = field(default=Form("records"), repr=False)
 
     @classmethod
@@ -145,7 +145,7 @@ class Release:
             ledger=stated,
             mechanism=IMPORTED,
             parameters={"generator": generator},
-            splits=fine,
+            fine_one_ways=fine,
             form=Form("pyarrow"),
         )
 
@@ -190,7 +190,7 @@ class Release:
         """
         if not self.ledger.protected:
             warnings.warn("these marginals are NOT PRIVATE: they were made with test noise", UserWarning, stacklevel=2)
-        return tidy_table(self.measurements, self.splits, self.codec)
+        return tidy_table(self.measurements, self.fine_one_ways, self.codec)
 
     @property
     def total(self) -> int:
@@ -272,12 +272,12 @@ class Release:
 
         records = self.model.records(rows, seed, threads=threads, progress=note)
         restore, decode = (np.random.default_rng(None if seed is None else [seed, use]) for use in (_RESTORE, _DECODE))
-        return self.codec.restore(records, self.splits, restore), decode
+        return self.codec.restore(records, self.fine_one_ways, restore), decode
 
     @property
     def of_columns(self) -> list[Measurement]:
         """The measurements over the columns, those of coarse columns too; without combined columns in buckets."""
-        return [*self.codec.over_columns(self.measurements), *self.splits]
+        return [*self.codec.over_columns(self.measurements), *self.fine_one_ways]
 
     def error_bounds(
         self,
@@ -335,7 +335,7 @@ class Release:
     def __repr__(self) -> str:
         cells = sum(measurement.values.size for measurement in self.measurements)
         kept = f"{len(self.measurements)} measurements of {cells:,} cells"
-        beside = f", {len(self.splits)} fine 1-ways" if self.splits else ""
+        beside = f", {len(self.fine_one_ways)} fine 1-ways" if self.fine_one_ways else ""
         head = f"Release of {kept} over {self.domain!r}{beside}"
         return "\n".join([head, *self.notes, repr(self.ledger)])
 

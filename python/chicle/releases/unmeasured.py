@@ -29,7 +29,7 @@ from chicle.releases.bounds import Distance
 if TYPE_CHECKING:
     from chicle.releases.release import Release
 
-__all__ = ["distances_of", "distances_of_scores", "register_mechanism"]
+__all__ = ["distances_of", "distances_of_scores", "register_bounds"]
 
 
 class _Known(Protocol):
@@ -43,7 +43,7 @@ class _Known(Protocol):
 _MECHANISMS: dict[str, _Known] = {}
 
 
-def register_mechanism(name: str, mechanism: _Known) -> None:
+def register_bounds(name: str, mechanism: _Known) -> None:
     """Make a class of mechanisms known by its name."""
     _MECHANISMS[name] = mechanism
 

@@ -62,7 +62,7 @@ def combine(
     >>> combine([("a", "b"), ("b", "c"), ("a", "c"), ("c", "d")], {"a": 2, "b": 3, "c": 4, "d": 5})
     [('a', 'b', 'c'), ('c', 'd')]
     """
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    domain = Domain.of(domain)
     for name, number in (("gamma", gamma), ("effort", effort)):
         if type(number) is not int or number < 0:
             raise ParameterError(f"{name} must be an integer of at least 0, not {number!r}")
@@ -87,7 +87,7 @@ def given_cliques(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -
     >>> given_cliques([("b", "a"), ("a", "b"), ("c",)], {"a": 2, "b": 3, "c": 4})
     [('a', 'b'), ('c',)]
     """
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    domain = Domain.of(domain)
     named = list(dict.fromkeys(domain.clique(clique) for clique in _not_a_string(cliques)))
     if not named:
         raise DomainError("there are no cliques; name at least one, or leave the choice to selection")

@@ -75,7 +75,7 @@ def dense_marg(
     if not np.isfinite(scores.values).all():
         bad = scores.cliques[int(np.flatnonzero(~np.isfinite(scores.values))[0])]
         raise DomainError(f"the score of {bad!r} is not finite; leave the pair out")
-    domain = domain if isinstance(domain, Domain) else Domain(domain)
+    domain = Domain.of(domain)
     return [scores.cliques[i] for i in _greedy(scores, domain, l2_sensitivity / math.sqrt(math.pi * rho))]
 
 

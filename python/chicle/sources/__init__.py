@@ -2,6 +2,6 @@
 
 from chicle.sources.read import check_table, decode_parts, decode_table, open_source, read_records
 from chicle.sources.source import Source
-from chicle.sources.task import Task
+from chicle.sources.tasks import Task
 
 __all__ = ["Source", "Task", "check_table", "decode_parts", "decode_table", "open_source", "read_records"]

@@ -5,31 +5,40 @@ Threads prepare batches ahead; tasks add them in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from itertools import chain
 from math import inf
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from chicle._checks import threads_or_all
+from chicle.codecs import Codec
 from chicle.codecs.check import misfits
 from chicle.columns import Coded
+from chicle.counting.records import Records
 from chicle.errors import SchemaError
 from chicle.schema import Schema
-from chicle.sources.ahead import ahead
 from chicle.sources.files import Files, are_files, find_files
 from chicle.sources.frames import Form, table_kind
 from chicle.sources.people import Kept, People
 from chicle.sources.readers import Batch, Batches, Frame, Reader, dropped
 from chicle.sources.source import IN_MEMORY, Source
-from chicle.sources.task import Task
+from chicle.sources.tasks import Task
 
-__all__ = ["LocalSource", "go_over", "is_coded", "reader_of"]
+__all__ = ["CodedSource", "LocalSource", "ahead", "go_over", "is_coded", "reader_of"]
 
 _BATCH_ROWS = 2**17
 
 _Task = TypeVar("_Task", bound=Task[Any])
+_Item = TypeVar("_Item")
+_Made = TypeVar("_Made")
+
+_MOST_THREADS = 8  # more would wait for the one that reads
 
 
 class LocalSource(Source):
@@ -157,3 +166,79 @@ def _at(where: str | None, problem: object) -> str:
 
 def _nothing() -> None:
     pass
+
+
+class CodedSource(Source):
+    """Records as a source. Their maker guarantees the maximum number of rows of a person.
+
+    Parameters
+    ----------
+    records
+        Records over the schema's domain.
+    schema
+        Their schema.
+    """
+
+    coded = True
+
+    def __init__(self, records: Records, schema: Schema) -> None:
+        super().__init__(schema)
+        self._records = records
+
+    @property
+    def form(self) -> Form:
+        """The form of records."""
+        return Form("records")
+
+    def reduce(self, task: _Task, columns: Sequence[str]) -> _Task:
+        """Give the task all codes as one batch."""
+        batch = {name: pa.chunked_array([pa.array(self._records[name])]) for name in columns}
+        task.add(task.prepare(batch))
+        return task
+
+    def records(self, codec: Codec) -> Records:
+        """Return the records; they must be over the schema's domain."""
+        self.check_unit(codec.schema)
+        return codec.adopt(self._records)
+
+    def countable(self, codec: Codec) -> Records:
+        """Return the records over the codec's `base`, after a check of constraints and combinations."""
+        records = self.records(codec)
+        codec.check_codes({name: records[name] for name in records})
+        return codec.extend(records)
+
+
+_MOST_THREADS = 8  # more would wait for the reader
+
+
+def ahead(
+    items: Iterator[_Item], work: Callable[[_Item], _Made], threads: int | None = None
+) -> Generator[_Made, None, None]:
+    """Yield the result of `work` for each item, in order, with up to `threads` items in progress.
+
+    Examples
+    --------
+    >>> list(ahead(iter([3, 1, 2]), lambda number: 10 * number, threads=2))
+    [30, 10, 20]
+    """
+    begun = [item for item in (next(items, None), next(items, None)) if item is not None]
+    if len(begun) < 2:  # not worth a thread
+        yield from map(work, begun)
+        return
+    number = min(threads or os.cpu_count() or 1, _MOST_THREADS)
+    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(number) as workers:
+        rest = chain(begun, items)
+        under_way: deque[Future[_Made]] = deque()
+        coming: Future[_Item | None] | None = reader.submit(next, rest, None)
+        try:
+            while coming is not None or under_way:
+                while coming is not None and len(under_way) <= number:
+                    item = coming.result()
+                    coming = None if item is None else reader.submit(next, rest, None)
+                    if item is not None:
+                        under_way.append(workers.submit(work, item))
+                if under_way:
+                    yield under_way.popleft().result()
+        finally:
+            for left in under_way:
+                left.cancel()

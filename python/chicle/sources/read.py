@@ -10,13 +10,12 @@ import pyarrow as pa
 
 from chicle.codecs import Codec
 from chicle.codecs.check import Check
-from chicle.codecs.decode import with_person
+from chicle.codecs.codec import with_person
 from chicle.counting.records import Records
 from chicle.schema import Schema
-from chicle.sources.coded import CodedSource
 from chicle.sources.files import Files, find_files
 from chicle.sources.frames import Form
-from chicle.sources.local import LocalSource, go_over, is_coded, reader_of
+from chicle.sources.local import CodedSource, LocalSource, go_over, is_coded, reader_of
 from chicle.sources.readers import Batch, Reader
 from chicle.sources.source import IN_MEMORY, Source
 from chicle.sources.tasks import CheckTable

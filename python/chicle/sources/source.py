@@ -17,8 +17,7 @@ from chicle.counting.records import Records
 from chicle.errors import SchemaError
 from chicle.schema import Schema
 from chicle.sources.frames import Form
-from chicle.sources.task import Task
-from chicle.sources.tasks import Collect, Count, FirstPass
+from chicle.sources.tasks import Collect, Count, FirstPass, Task
 
 __all__ = ["IN_MEMORY", "Source"]
 

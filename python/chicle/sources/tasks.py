@@ -1,10 +1,13 @@
-"""The tasks of fits and checks: encode, check and count all rows."""
+"""Work on all rows of a source, batch by batch: what a task is, and the tasks of a fit and of a check."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from chicle.codecs import Codec
 from chicle.counting.countable import Countable
@@ -15,9 +18,34 @@ from chicle.domain import Clique, Domain
 from chicle.errors import SchemaError
 from chicle.query import one_ways
 from chicle.sources.people import first_rows
-from chicle.sources.task import Columns, Task
 
-__all__ = ["CheckTable", "Collect", "Count", "FirstPass"]
+__all__ = ["CheckTable", "Collect", "Columns", "Count", "FirstPass", "Task"]
+
+Columns: TypeAlias = Mapping[str, pa.ChunkedArray]
+"""Some rows of a table: Arrow columns of one length."""
+
+Prepared = TypeVar("Prepared")
+_Self = TypeVar("_Self", bound="Task[Any]")
+
+
+class Task(ABC, Generic[Prepared]):
+    """Work on all rows. Its state is as private as the rows.
+
+    A source passes each batch to `prepare`, on any thread or machine, and the results to `add`, in the order of the
+    rows. Copies of a fresh task may also work on parts of a table and be merged, so tasks can be pickled.
+    """
+
+    @abstractmethod
+    def prepare(self, batch: Columns) -> Prepared:
+        """Return what the task needs of a batch, without changing the task; raise a SchemaError if rows do not fit."""
+
+    @abstractmethod
+    def add(self, prepared: Prepared) -> None:
+        """Add the prepared next batch."""
+
+    @abstractmethod
+    def merge(self: _Self, other: _Self) -> None:
+        """Add the result of another copy, which worked on the rows that follow."""
 
 
 class Collect(Task[Records]):

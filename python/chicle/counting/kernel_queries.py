@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from chicle.domain import Domain
 from chicle.errors import DomainError
-from chicle.query import Asked, Query, as_query
+from chicle.query import Query, QueryLike, as_query
 
-__all__ = ["Wanted"]
+__all__ = ["KernelQueries"]
 
 _MAX_AXES = 32  # the limit of numpy before version 2
 
 
-class Wanted:
+class KernelQueries:
     """Checked queries, in the form that kernels take.
 
     Parameters
@@ -35,7 +35,7 @@ class Wanted:
         The attributes that the queries need, in domain order.
     """
 
-    def __init__(self, domain: Domain, queries: Iterable[Asked | Iterable[str]]) -> None:
+    def __init__(self, domain: Domain, queries: Iterable[QueryLike | Iterable[str]]) -> None:
         if isinstance(queries, str):
             raise DomainError("queries must be a list of tuples of attribute names, not a string")
         self._domain = domain
@@ -73,7 +73,7 @@ class Wanted:
         """Return the answers to the queries from the flat tables that the kernel counted."""
         return [self._answer(asked, tables[place]) for asked, place in zip(self.queries, self._places, strict=True)]
 
-    def _answer(self, asked: Asked, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _answer(self, asked: QueryLike, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         if isinstance(asked, tuple):
             return table.reshape(self._domain.shape(asked))
         groups = [self._domain[name] for name in asked.where]
