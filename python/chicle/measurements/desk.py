@@ -127,7 +127,10 @@ class Desk:
             raise PrivacyError(f"a fit is paid for by a chicle.Ledger, not a {type(ledger).__name__}")
         self.__rows = rows
         self.__cached: Cached | None = None
-        self._purse = _Purse(ledger, ledger.remaining if rho is None else real("rho", rho), ledger.spent)
+        may_spend = ledger.remaining if rho is None else real("rho", rho)
+        if not 0 <= may_spend < math.inf:
+            raise PrivacyError(f"rho must be finite and at least 0, not {rho!r}")
+        self._purse = _Purse(ledger, may_spend, ledger.spent)
         self._parent: tuple[Desk, Merge] | None = None
         self._clean = clean
         self.ordinal = frozenset(ordinal)
