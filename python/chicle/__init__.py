@@ -1,8 +1,8 @@
 """Differentially private synthetic tables at census scale."""
 
-from chicle import columns, datasets, models, privacy, selection, sources
+from chicle import columns, datasets, models, privacy, sources
 from chicle._core import __version__
-from chicle.comparison import Comparison, compare
+from chicle.comparison import compare
 from chicle.counting.counter import Counter
 from chicle.counting.records import Records, count
 from chicle.denoising.consistency import project
@@ -19,7 +19,7 @@ from chicle.errors import (
     PrivacyError,
     SchemaError,
 )
-from chicle.evaluation import Evaluation, evaluate
+from chicle.evaluation import evaluate
 from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement
 from chicle.mechanisms import AIM, MST, MWEM, Gaussian, Independent, Mechanism, Prism, PrismOptions, PrivBayes, PrivSyn
@@ -28,7 +28,6 @@ from chicle.models.descent import descend
 from chicle.models.gum import gum
 from chicle.privacy import Budget, Ledger
 from chicle.query import Query
-from chicle.releases.bounds import ErrorBound
 from chicle.releases.release import Release, load
 from chicle.reports import report
 from chicle.schema import Schema
@@ -45,14 +44,11 @@ __all__ = [
     "BudgetExceeded",
     "ChicleError",
     "Clique",
-    "Comparison",
     "Counter",
     "Desk",
     "Discovery",
     "Domain",
     "DomainError",
-    "ErrorBound",
-    "Evaluation",
     "Gaussian",
     "Independent",
     "InfeasibleError",
@@ -88,7 +84,6 @@ __all__ = [
     "privacy",
     "project",
     "report",
-    "selection",
     "sources",
     "synthesize",
 ]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import chicle
-from chicle import Domain, ErrorBound, Ledger, Measurement, Records
+from chicle import Domain, Ledger, Measurement, Records
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import TestNoise
-from chicle.releases.bounds import error_bounds, noise_quantile
+from chicle.releases.bounds import ErrorBound, error_bounds, noise_quantile
 
 RELEASES = 200
 

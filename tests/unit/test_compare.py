@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import chicle
-from chicle import Comparison
-from chicle.comparison import plot, run
+from chicle.comparison import Comparison, plot, run
 from chicle.comparison.contenders import contender
 from chicle.errors import ArtefactError, DomainError, ParameterError, PrivacyError, SchemaError
 from chicle.mechanisms.variants import mechanism_names
