@@ -3,7 +3,7 @@
 Shrinkage treats each table on its own. But fitting records to all tables at once, without negative cells, removes noise
 too, and without bias. So each cell moves only `PULL` of the way that would be best for its table alone. Where
 attributes nearly determine each other, records remove most of the noise, and a full pull costs 8 % of accuracy (msnbc,
-`docs/prism.md`).
+`docs/prism-ablation.md`).
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def draw_mixed(
     """Draw every other record along the tree, the rest with independent attributes.
 
     Where attributes nearly determine each other, descent comes nearer to the truth from half of each than from either
-    alone; elsewhere it matters little (`docs/prism.md`).
+    alone; elsewhere it matters little (`docs/prism-ablation.md`).
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from R, and noise of standard deviation s on each cell, with ``q = sqrt(2 / pi)`
 Sums over cells go by classes: the values of an attribute are grouped by quarter octaves of their share, and the classes
 of a pair's cells are those of the product. All pairs and levels then cost one matrix product, for any number of cells.
 The constants 0.7, 1.2 and -0.7 were fitted by prototypes on Adult and three small tables. What buckets hide has the
-weight `CAUTION`, because denoising helps fine tables and not coarse ones (`docs/prism.md`).
+weight `CAUTION`, because denoising helps fine tables and not coarse ones (`docs/prism-ablation.md`).
 """
 
 from __future__ import annotations
