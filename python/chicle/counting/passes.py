@@ -52,6 +52,8 @@ class Passes(Countable):
         self._domain = domain
         self._max_records_per_person = max_records_per_person
         self._counted = dict(counted)
+        for table in self._counted.values():
+            table.flags.writeable = False
 
     @property
     def domain(self) -> Domain:

@@ -45,6 +45,8 @@ __all__ = ["Change", "Merge", "merge_groups", "merge_rare", "sum_along"]
 
 Floats = npt.NDArray[np.float64]
 
+_MOST_SEEN = 4_096  # arrays of buckets that a merge remembers
+
 
 @dataclass(frozen=True, eq=False)
 class Change:
@@ -266,6 +268,8 @@ class Merge:
         """Return what is made of an array, once for each array."""
         key = what, name, id(array)
         if key not in self._seen:
+            if len(self._seen) >= _MOST_SEEN:
+                self._seen.clear()
             self._seen[key] = array, make(array)  # the array is held, so that its identity stays its own
         return self._seen[key][1]
 
