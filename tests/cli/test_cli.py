@@ -285,7 +285,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
         ["synth", "there.csv", "-s", "census.yaml", "-o", "o.csv", *BUDGET],
         "is declared but not in the table",
     ),
-    "no release": (["sample", "none.chicle", "-o", "o.csv"], "none.chicle can not be read: No such file"),
+    "no release": (["sample", "none.chicle", "-o", "o.csv"], "none.chicle cannot be read: No such file"),
     "data for a release": (["sample", "census.parquet", "-o", "o.csv"], "no whole release of chicle"),
     "draft there": (["schema", "draft", "census.parquet", "-o", "census.yaml"], "exists already"),
     "quiet and told": ([*SYNTH, "-o", "o.csv", *BUDGET, "--quiet", "--json"], "not allowed with"),

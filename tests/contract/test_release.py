@@ -263,7 +263,7 @@ def test_a_release_of_what_is_no_plain_data_is_not_saved(census: Records, tmp_pa
 
 def test_unknown_options_of_a_kernel_cost_nothing(census: Records) -> None:
     ledger = Ledger(Budget(**BUDGET))
-    with pytest.raises(chicle.ParameterError, match="no 'sweep'; there are"):
+    with pytest.raises(chicle.ParameterError, match="no option 'sweep'; it has"):
         chicle.PrivSyn(**BUDGET, generator="descent", options={"sweep": 2}).fit(census, ledger=ledger)
     assert ledger.spent == 0
 
@@ -330,25 +330,28 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "no measurement": (lambda told: told["transcript"].clear(), "holds no measurement"),
     "a measurement twice": (lambda told: told["transcript"].append(told["transcript"][1]), "damaged"),
     "another attribute": (lambda told: told["transcript"][1].update(clique=["nobody"]), "'nobody' is not an attrib"),
-    "an entry of no kind": (lambda told: told["transcript"][1].update(kind="rumour"), "another kind, 'rumour'"),
+    "an entry of no kind": (lambda told: told["transcript"][1].update(kind="rumour"), "unknown kind, 'rumour'"),
     "another size": (lambda told: told["schema"]["columns"]["AGE"].update(values=7), "damaged"),
     "unreviewed": (lambda told: told["schema"].update(reviewed=False), "draft"),
-    "no schema": (lambda told: told.pop("schema"), "other fields"),
+    "no schema": (lambda told: told.pop("schema"), "missing or unknown fields"),
     "more budget": (lambda told: told["ledger"]["budget"].update(epsilon=0.1), "not a ledger"),
-    "protected or not": (lambda told: told.update(protected=False), "not by both"),
-    "more fields": (lambda told: told.update(more=1), "other fields"),
+    "protected or not": (lambda told: told.update(protected=False), "disagree on whether it is protected"),
+    "more fields": (lambda told: told.update(more=1), "missing or unknown fields"),
     "parameters of no number": (lambda told: told["model"]["parameters"].update(sweeps="3"), "sweeps must be"),
     "unknown parameters": (lambda told: told["model"]["parameters"].update(magic=1), "damaged or was changed"),
-    "no model": (lambda told: told.pop("model"), "other fields"),
+    "no model": (lambda told: told.pop("model"), "missing or unknown fields"),
     "no table": (lambda told: told["form"].update(kind="spreadsheet"), "spreadsheet"),
     "types of no type": (lambda told: told["form"].update(types={"AGE": "float13"}), "damaged"),
     "a claim for a ledger": (
         lambda told: (told.pop("ledger"), told.update(claim={"text": "private, trust me"})),
-        "claim in the place of",
+        "claim instead of",
     ),
     "a claim inside the ledger": (lambda told: told.update(ledger={"text": "private, trust me"}), "not a ledger"),
-    "a ledger and a claim": (lambda told: told.update(claim={"text": "private, trust me"}), "other fields"),
-    "neither ledger nor claim": (lambda told: told.pop("ledger"), "other fields"),
+    "a ledger and a claim": (
+        lambda told: told.update(claim={"text": "private, trust me"}),
+        "missing or unknown fields",
+    ),
+    "neither ledger nor claim": (lambda told: told.pop("ledger"), "missing or unknown fields"),
     "notes of no text": (lambda told: told.update(notes=[1]), "not texts"),
 }
 
@@ -386,7 +389,7 @@ def test_fine_1_ways_are_those_of_the_schema_and_paid_for(edit: str, tmp_path: P
 
 def test_a_changed_header_has_another_checksum(saved: Path, tmp_path: Path) -> None:
     path = change(saved, lambda told: told["notes"].append("all is well"), tmp_path / "r.chicle", seal=False)
-    with pytest.raises(ArtefactError, match="checksum is another; make or copy it again"):
+    with pytest.raises(ArtefactError, match="checksum does not match; make or copy it again"):
         chicle.load(path)
 
 
@@ -435,9 +438,9 @@ def test_what_could_not_be_loaded_is_not_saved(saved: Path, tmp_path: Path, monk
 
 def test_other_files_are_refused(saved: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    with pytest.raises(ArtefactError, match="can not be read: No such file"):
+    with pytest.raises(ArtefactError, match="cannot be read: No such file"):
         chicle.load(other)
-    with pytest.raises(ArtefactError, match="can not be read: Is a directory"):
+    with pytest.raises(ArtefactError, match="cannot be read: Is a directory"):
         chicle.load(tmp_path)
     other.write_text("age,sex\n", encoding="utf-8")
     with pytest.raises(ArtefactError, match="of another kind"):
@@ -464,13 +467,13 @@ def test_saving_replaces_the_whole_file_or_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(zipfile.ZipFile, "writestr", full)
-        with pytest.raises(ArtefactError, match=r"r\.chicle can not be written: No space left on device"):
+        with pytest.raises(ArtefactError, match=r"r\.chicle cannot be written: No space left on device"):
             release.save(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.chicle"]
     assert path.read_text(encoding="utf-8") == "old"
     release.save(path)
     assert path.read_bytes() == saved.read_bytes()
-    with pytest.raises(ArtefactError, match="can not be written: No such file"):
+    with pytest.raises(ArtefactError, match="cannot be written: No such file"):
         release.save(tmp_path / "nowhere" / "r.chicle")
 
 

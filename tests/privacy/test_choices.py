@@ -306,7 +306,7 @@ def test_bad_input_costs_nothing() -> None:
         desk.choose(CLIQUES, expected, rho=0.02)
     costs: list[dict[str, Any]] = [{}, {"rho": 0.001, "epsilon": 0.1}]
     for cost in costs:
-        with pytest.raises(ParameterError, match="either rho or epsilon"):
+        with pytest.raises(ParameterError, match="needs either rho or epsilon"):
             desk.choose(CLIQUES, expected, **cost)
     costs = [{"rho": 0.0}, {"rho": math.nan}, {"epsilon": 0.0}, {"epsilon": math.inf}, {"epsilon": "1"}]
     for cost in costs:

@@ -215,7 +215,7 @@ def test_a_desk_spends_no_more_than_it_may_though_the_ledger_has_more() -> None:
     ]
     for one in (desk, desk.merged(Merge(desk.domain))):
         for release in spend:
-            with pytest.raises(BudgetExceeded, match=r"of the 2 that may be spent here only 0\.5 is left"):
+            with pytest.raises(BudgetExceeded, match=r"only 0\.5 of the 2 for this desk is left"):
                 release(one)
     assert ledger.events == events
     desk.measure([("a",)], rho=desk.left)
@@ -339,6 +339,6 @@ def test_merges_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DomainError, match="merged once"):
         desk.merged(merge_of()).merged(Merge(merge_of().domain))
     assert desk.transcript.merge is not None
-    with pytest.raises(DomainError, match="maps the codes of 'a'"):
+    with pytest.raises(DomainError, match="the values of 'a' are merged"):
         desk.merged(merge_of()).measure([Query(("b",), where={"a": 1})], rho=0.1)
     assert ledger.events == ()

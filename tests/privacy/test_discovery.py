@@ -442,7 +442,7 @@ def test_batches_that_come_once_cost_nothing() -> None:
     ledger = Ledger(Budget(epsilon=1, delta=1e-9, discovery=1e-10))
     frame = table_of()
     synth = chicle.Independent(epsilon=1, delta=1e-9)
-    with pytest.raises(SchemaError, match="column 'job' is yet to be discovered, which takes a reading"):
+    with pytest.raises(SchemaError, match="column 'job' is yet to be discovered, which needs another pass"):
         synth.fit((part for part in (frame, frame)), SCHEMA, ledger=ledger)
     assert ledger.events == ()
     parts = [frame.iloc[:1_500], frame.iloc[1_500:]]

@@ -237,5 +237,5 @@ def test_records_are_handed_over_in_the_end() -> None:
     records, last = descent.records, descent.finish()
     for name in records:
         np.testing.assert_array_equal(records[name], last[name])
-    with pytest.raises(ParameterError, match="handed over already"):
+    with pytest.raises(ParameterError, match="its records were returned"):
         descent.finish()

@@ -190,7 +190,7 @@ def test_a_claim_is_not_taken_for_a_ledger(tmp_path: Path) -> None:
     )
     bought = chicle.Independent(**BUDGET).fit(release.sample(100, seed=0), SCHEMA).release_
     replace(release, ledger=bought.ledger).save(tmp_path / "r.chicle")
-    with pytest.raises(ArtefactError, match="claim in the place of"):
+    with pytest.raises(ArtefactError, match="claim instead of"):
         chicle.load(tmp_path / "r.chicle")
 
 
@@ -212,7 +212,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "another shape": ([Measurement(("sex",), np.array([1, 2]), 1.0)], "another number of cells"),
     "test noise": ([Measurement((), np.array(9), 1.0, protected=False)], "test noise"),
     "an attribute left out": ([table(("sex", "age"), FULL)], "'smoker'; give its 1-way"),
-    "not tidy": ({"value": [1], "sigma": [1]}, "has a column 'marginal'"),
+    "not tidy": ({"value": [1], "sigma": [1]}, "needs a column 'marginal'"),
     "a 1-way in buckets": (
         [
             *(Measurement((name,), np.ones(size), 1.0) for name, size in SCHEMA.domain.items()),

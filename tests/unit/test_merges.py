@@ -311,7 +311,7 @@ def test_tables_go_from_one_domain_to_the_other_and_back(
 
 def test_a_table_that_tells_merged_values_apart_is_refused() -> None:
     merge = merge_rare([one_way([900, 7, 450, -3, 25, 20])], {"a": 6})
-    with pytest.raises(DomainError, match="tells values of 'a' apart that are one"):
+    with pytest.raises(DomainError, match="distinguishes values of 'a' that are merged"):
         merge.over(Measurement(("a",), np.arange(3), 1.0, buckets={"a": np.array([0, 0, 1, 1, 2, 2])}))
 
 

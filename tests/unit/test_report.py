@@ -270,7 +270,7 @@ def test_what_can_not_be_reported(tmp_path: Path, release: chicle.Release, censu
     other = chicle.datasets.census(50, d=3)
     with pytest.raises(chicle.ParameterError, match="other attributes"):
         chicle.report(path, release, evaluation=chicle.evaluate(other, other))
-    with pytest.raises(chicle.ArtefactError, match="can not be written"):
+    with pytest.raises(chicle.ArtefactError, match="cannot be written"):
         chicle.report(tmp_path / "none" / "a.html", release)
     assert not list(tmp_path.iterdir())
 

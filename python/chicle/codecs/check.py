@@ -16,7 +16,7 @@ __all__ = ["Check", "column_problems", "misfits"]
 
 @dataclass(frozen=True)
 class Check:
-    """The result of `chicle.check_table`.
+    """The result of `chicle.sources.check_table`.
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ def contender(name: str) -> Contender:
     try:
         found: Contender = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError):
-        raise ParameterError(f"mechanism {name!r} can not be imported; is {module!r} installed, or here?") from None
+        raise ParameterError(f"mechanism {name!r} cannot be imported; is {module!r} installed, or here?") from None
     return found
 
 

@@ -1,1 +1,1 @@
-"""Noisy counts: what was measured, what was scored, and the one door to private counts."""
+"""Noisy counts: measurements, scores, merges, their transcript, and the desk at which they are paid for."""

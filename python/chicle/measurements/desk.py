@@ -1,8 +1,8 @@
-"""The desk: the one door between a mechanism and private counts, and it goes through the ledger.
+"""The desk: the only way from a mechanism to private counts. Every answer is paid for by the ledger.
 
-A mechanism gets a desk and nothing else of the private side. Whatever it asks is checked, paid for, answered with exact
-noise and written into the transcript; there is no way to the rows themselves. Desks over merged values are doors to the
-same rows, ledger and transcript.
+A mechanism gets a desk and nothing else of the private side. Every query is checked, paid for, answered with exact
+noise and written into the transcript; there is no way to the rows themselves. A desk over merged values shares the
+rows, the ledger and the transcript of the first.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ Zeros: TypeAlias = Mapping[Clique, npt.NDArray[np.bool_]]
 Progress: TypeAlias = Callable[[int, float], None]
 """Called after each pass or round with its number, from 1, and how far it is from its goal."""
 
-_ROUNDING = 2.0**-40  # of a budget: parts of it may add up to so much more than the whole
+_ROUNDING = 2.0**-40  # share of a budget by which the sum of its parts may exceed it
 
 
 class Expecting(Protocol):
-    """A model: it can be asked what it expects of queries, over merged values or over the original ones."""
+    """A model that gives expected counts of queries, over merged values or over the original ones."""
 
     def expect(
         self, queries: Sequence[QueryLike], *, merged: bool = False, threads: int | None = None
     ) -> list[npt.NDArray[np.float64]]: ...
 
 
-_MOST = 2.0**53  # units: more than any distance; penalties are cut there, which moves no score by more
+_MOST = 2.0**53  # units, above any distance: penalties are clipped to it
 
 
 @dataclass
@@ -72,8 +72,8 @@ class _Purse:
         cost = math.fsum(event.rho(self.ledger.budget.accounting) for event in events)
         if not cost <= self.left + _ROUNDING * self.rho:
             raise BudgetExceeded(
-                f"this release costs rho {cost:.6g}, but of the {self.rho:.6g} that may be spent here only "
-                f"{self.left:.6g} is left; nothing was spent"
+                f"this release costs rho {cost:.6g}, but only {self.left:.6g} of the {self.rho:.6g} for this "
+                "desk is left; nothing was spent"
             )
 
 
@@ -85,7 +85,7 @@ class Desk:
     rows
         The private rows.
     ledger
-        What pays.
+        The ledger that pays.
     rho
         What may be spent here; all that is left in the ledger, if ``None``.
     ordinal
@@ -97,7 +97,7 @@ class Desk:
     threads
         How many threads to use; all there are, if ``None``.
     progress
-        What a mechanism of several rounds calls after each.
+        Called after each round by mechanisms that have rounds.
 
     Examples
     --------
@@ -170,12 +170,12 @@ class Desk:
 
     @property
     def merge(self) -> Merge | None:
-        """Which values are one here."""
+        """The merge of values at this desk, if there is one."""
         return None if self._parent is None else self._parent[1]
 
     @property
     def original(self) -> Domain:
-        """The attributes before any merge: what the transcript speaks of."""
+        """The attributes before any merge: those of the transcript."""
         return self.domain if self._parent is None else self._parent[0].original
 
     @property
@@ -196,11 +196,11 @@ class Desk:
         return [merge.over(one) for one in parent.one_ways()]
 
     def independence(self) -> Independence:
-        """Return what independent attributes would give, by the released 1-ways; free."""
+        """Return the expected counts of independent attributes, from the released 1-ways; free."""
         return independence(self.one_ways(), self.domain)
 
     def expect(self, model: Expecting) -> Expect:
-        """Return what a model of this desk's measurements expects of queries of this desk's values; free."""
+        """Return a function from queries over this desk's values to the counts that a model expects; free."""
         return partial(model.expect, merged=self.merge is not None, threads=self.threads)
 
     def measure(
@@ -217,7 +217,7 @@ class Desk:
 
         Neighbours: add or remove one person, who has at most k rows.
         Sensitivity: those rows may share one cell, so the counts of a clique move by at most k in L2 (not sqrt k), at
-        any resolution and in any group; `Query.l2_sensitivity` says it for functionals. An answer of sensitivity s at
+        any resolution and in any group; for functionals see `Query.l2_sensitivity`. An answer of sensitivity s at
         noise sigma costs ``s^2 / (2 sigma^2)`` of rho.
 
         All queries are paid for in one debit or not at all; if anything fails before noise is drawn, nothing is spent.
@@ -231,9 +231,9 @@ class Desk:
         sigma
             Instead of rho: the standard deviation of the noise, for all queries or for each.
         shares
-            Which share of rho each query gets; ~ cells^(2/3) by default, which gives the least noise in all.
+            The share of rho of each query; ~ cells^(2/3) by default, which gives the least noise in all.
         purpose
-            What the ledger calls these releases.
+            The name of these releases in the ledger.
         memory_limit
             As for `chicle.count`.
         """
@@ -242,7 +242,7 @@ class Desk:
         asked = [
             (one if isinstance(one, Query) else Query(self.domain.check(one))).checked(self.domain) for one in queries
         ]
-        # The transcript speaks of the attributes before any merge. What it cannot say is refused before it is paid.
+        # The transcript is over the attributes before any merge: queries it cannot express fail before they are paid.
         original = None if self.merge is None else [self.merge.behind(query) for query in asked]
         sensitivities = [query.l2_sensitivity(self.k) for query in asked]
         sigmas = self._sigmas(asked, sensitivities, rho, sigma, shares)
@@ -369,11 +369,11 @@ class Desk:
         weights
             How much each clique matters: in any unit, not negative; all the same by default.
         penalties
-            What is taken off each distance, in records, such as the error that its noisy table would have.
+            Subtracted from each distance, in records; for example the expected error of its noisy table.
         keeps
-            A public rule for what may be chosen, too slow to ask of all candidates; at least one of them must keep it.
-            It is asked about a candidate that may be discarded, so it must be a pure function of its argument and of
-            public values, and must keep nothing of what it is asked (PRIVACY.md, "Which clique to measure next").
+            A public rule for what may be chosen, too slow to apply to all candidates; at least one must satisfy it.
+            It is applied to candidates that may be discarded, so it must be a pure function of its argument and of
+            public values, and must keep nothing of its argument (PRIVACY.md, "Which clique to measure next").
         context
             Public numbers that the candidates depend on, kept with the choice.
         memory_limit
@@ -386,7 +386,7 @@ class Desk:
         if not (np.isfinite(weights).all() and np.isfinite(penalties).all()):
             raise ParameterError("weights and penalties of a choice must be finite numbers")
         if (rho is None) == (epsilon is None):
-            raise ParameterError("a choice costs either rho or epsilon; give one of them")
+            raise ParameterError("a choice needs either rho or epsilon; give one of them")
         if epsilon is None:
             epsilon = calibrate_choice(real("rho", rho), accounting=self.accounting)
         candidates = self._tables(candidates)
@@ -451,7 +451,7 @@ class Desk:
     ) -> list[float]:
         """Return the noise of each query."""
         if (rho is None) == (sigma is None):
-            raise PrivacyError("a measurement costs either rho or what its sigma says; give one of them")
+            raise PrivacyError("a measurement needs either rho or sigma; give one of them")
         if sigma is not None:
             if isinstance(sigma, (str, bytes)) or np.ndim(sigma) > 1:
                 raise PrivacyError("sigma must be a number, or one for each query")

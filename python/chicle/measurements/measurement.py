@@ -1,4 +1,4 @@
-"""Noisy counts: what was measured, safe to keep, to save and to publish. Everything here is free post-processing."""
+"""Measurements: noisy counts, safe to keep, to save and to publish. Everything here is free post-processing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Measurement:
     clique
         Names of the attributes; the axes of `values` are in their order.
     values
-        Integer counts plus noise, or what was made of them; they may be negative.
+        Integer counts plus noise, or values computed from them; they may be negative.
     sigma
         Standard deviation of the noise on each cell, before rounding.
     protected
@@ -84,7 +84,7 @@ class Measurement:
 
     @property
     def whole(self) -> bool:
-        """Whether these are the counts of all rows: neither of a group, nor of a functional."""
+        """Whether these are counts of all rows: neither of a group, nor of a functional."""
         return not self.where and self.functional is None
 
     @property
@@ -104,7 +104,7 @@ class Measurement:
         domain
             The attributes.
         exact
-            Whether a sigma of 0 will do: exact counts.
+            Whether sigma may be 0: exact counts.
         buckets
             Whether attributes may be in buckets.
         """
@@ -203,7 +203,7 @@ def _mean_of_two(first: Measurement, second: Measurement) -> Measurement:
 
 
 def average_repeats(measurements: Iterable[Measurement]) -> list[Measurement]:
-    """Return measurements, those of the same query as one, where the first of them stood.
+    """Return measurements with those of the same query averaged, in the order of their first occurrence.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def best_margins(measurements: Sequence[Measurement], domain: Domain, order: int
     best: dict[Clique, tuple[float, Measurement]] = {}
     for measurement in (one for one in measurements if one.whole):
         for names in combinations(domain.clique(measurement.clique), order):
-            # The variance of a cell, a bucket counting as the codes in it.
+            # The variance of a cell; a bucket counts as many cells as it has codes.
             variance = float(measurement.sigma**2 * measurement.values.size / domain.cells(names))
             if names not in best or variance < best[names][0]:
                 best[names] = variance, measurement
@@ -242,9 +242,9 @@ def best_margins(measurements: Sequence[Measurement], domain: Domain, order: int
 
 
 def estimate_total(measurements: Sequence[Measurement]) -> int:
-    """Return the number of records by the measurements: the inverse-variance mean of their totals.
+    """Estimate the number of records: the inverse-variance mean of the measurements' totals.
 
-    The number of records is private; this is the public estimate of it, free of further cost.
+    The number of records is private; this public estimate costs nothing further.
     """
     counts = [measurement for measurement in measurements if measurement.whole]
     if not counts:
@@ -283,7 +283,7 @@ def best_one_ways(measurements: Sequence[Measurement], domain: Mapping[str, int]
 
 
 def onto_simplex(values: npt.ArrayLike, total: float) -> npt.NDArray[np.float64]:
-    """Return the nearest values, in squares, that are not negative and add up to `total`.
+    """Return the nearest values, in squared distance, that are not negative and add up to `total`.
 
     All cells that stay above zero are lowered, or raised, by one amount: norm-sub of [P] section 4.3.
     """

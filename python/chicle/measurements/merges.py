@@ -1,21 +1,20 @@
-"""Merges: which values of an attribute are one, and how they are told apart again ([P] section 5.3).
+"""Merges: map several values of an attribute to one, and split them again ([P] section 5.3).
 
-A value whose noisy count is below theta * sigma cannot be told from an empty one, and would only add noise to every
-marginal it is in. Such values become one *rare* value if their noisy counts add up to more than theta * sigma; else
-they vanish. A merge is made from measurements alone, so its maps are public constants: each record is recoded by
+A value whose noisy count is below theta * sigma cannot be distinguished from an empty one, and would only add noise to
+every marginal it is in. Such values become one *rare* value if their noisy counts add up to more than theta * sigma;
+else they vanish. A merge is made from measurements alone, so its maps are public constants: each record is recoded by
 itself, a person's k records stay at most k, and no sensitivity changes. A merge is made once and kept with the release.
 
-What the paper leaves open, and what is done here:
+The paper leaves these points open; chicle decides:
 
-- A private record may hold a value that vanished. It must count somewhere; it goes to the attribute's most frequent
-  value, which by the released counts concerns about theta * sigma records at most. Nothing is split back into a
-  vanished value.
-- Where nothing is left of an attribute, its most frequent value stays.
+- A private record may hold a value that vanished. It is counted as the attribute's most frequent value; by the released
+  counts this concerns about theta * sigma records at most. Nothing is split back into a vanished value.
+- Where all values of an attribute would vanish, the most frequent one stays.
 - The rare value's noisy count is a sum of m cells and has a standard deviation of sqrt(m) sigma, while a `Measurement`
   has one sigma. It is set to the root mean square over the new cells, so that cells * sigma^2 is still the variance of
   the table's total, by which measurements are weighed against each other.
-- Neighbours of an *ordinal* attribute belong to each other: from the lowest value on they are merged until their sum
-  stands out, theta * sigma * sqrt(m) for m of them; none vanishes, and a group stays an interval.
+- Values of an *ordinal* attribute are merged with their neighbours: from the lowest value on, until the sum of m of
+  them reaches theta * sigma * sqrt(m). None vanishes, and every group is an interval.
 - The noisy counts of vanished values are dropped, as published, so the totals of merged 1-ways may lose about
   theta * sigma each. Estimate the number of records from the 1-ways as they were measured.
 
@@ -50,16 +49,16 @@ _MOST_SEEN = 4_096  # arrays of buckets that a merge remembers
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What becomes of one attribute's values.
+    """The new codes of one attribute's values.
 
     Attributes
     ----------
     codes
         For each old value its new one.
     shares
-        For each old value, which part of its new one is split back into it.
+        For each old value, the share of its new one that is split back into it.
     vanish
-        Whether values without a share vanished: then their noisy counts count nowhere.
+        Whether values without a share vanished: their noisy counts are then dropped.
     """
 
     codes: Codes
@@ -80,7 +79,7 @@ class Merge:
     original
         The attributes as they were.
     changes
-        What becomes of the attributes that change.
+        The attributes that change, with their new codes.
 
     Examples
     --------
@@ -97,7 +96,7 @@ class Merge:
     def __init__(self, original: Domain, changes: Mapping[str, Change] | None = None) -> None:
         self._original = original
         self._changes = dict(changes or {})
-        # Buckets before and after a map, by the identity of the array: tables share them.
+        # Arrays of buckets and those made from them, by the identity of the first: tables share them.
         self._seen: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         for name, change in self._changes.items():
             if change.codes.shape != (original[name],):
@@ -118,12 +117,12 @@ class Merge:
 
     @property
     def changes(self) -> Mapping[str, Change]:
-        """What becomes of the attributes that change."""
+        """The attributes that change, with their new codes."""
         return self._changes
 
     @property
     def maps(self) -> Maps:
-        """The view of records in which the values are one, for `Countable.view`."""
+        """The maps of a view of records with merged values, for `Countable.view`."""
         return {name: (name, self._changes[name].codes if name in self._changes else None) for name in self._original}
 
     def codes(self, name: str) -> npt.NDArray[np.int64]:
@@ -140,14 +139,14 @@ class Merge:
     def over(self, measurement: Measurement) -> Measurement:
         """Return a measurement over the original attributes as one over the merged ones.
 
-        Values that are one are summed; buckets become buckets of the merged values.
+        Counts of merged values are summed; buckets become buckets of the merged values.
         """
         if not self._changes:
             return measurement
         if not measurement.whole:
             raise DomainError(
                 f"the measurement of {measurement.clique!r} is of a group or a functional; its values cannot be merged "
-                "afterwards. Leave it out"
+                "afterwards; leave it out"
             )
         values, sigma = measurement.values, measurement.sigma
         buckets: dict[str, Any] = {}
@@ -158,7 +157,7 @@ class Merge:
                 behind = self._factor(name, seen)
                 if behind is None:
                     raise DomainError(
-                        f"the measurement of {measurement.clique!r} tells values of {name!r} apart that are one"
+                        f"the measurement of {measurement.clique!r} distinguishes values of {name!r} that are merged"
                     )
                 if not np.array_equal(behind, np.arange(self._domain[name])):
                     buckets[name] = behind
@@ -169,12 +168,12 @@ class Merge:
         return Measurement(measurement.clique, values, sigma, measurement.protected, buckets)
 
     def behind(self, asked: QueryLike) -> Query:
-        """Return a query of the merged attributes as one of the original ones: in buckets where values are one."""
+        """Return a query of the merged attributes as one of the original ones: merged values become buckets."""
         query = as_query(asked)
         for name in query.where:
             if name in self._changes:
                 raise DomainError(
-                    f"the merge maps the codes of {name!r}; a group must be a code of the rows themselves"
+                    f"the values of {name!r} are merged; a group must be a code of an attribute that is not"
                 )
         buckets = {}
         for name in query.clique:
@@ -187,13 +186,13 @@ class Merge:
         return Query(query.clique, buckets, query.where, query.functional)
 
     def expect(self, expect: Expect) -> Expect:
-        """Return what is expected of queries of the original attributes, given the same of the merged ones.
+        """Return the expectation over the original attributes, given the one over the merged attributes.
 
-        The values of a merged one are told apart by their shares. Queries have no functional.
+        The count of a merged value is split by the shares of its old values. Queries have no functional.
         """
 
         def expected(queries: Sequence[QueryLike]) -> list[Floats]:
-            # A group is one code of the original attributes: its table is cut out at the end.
+            # A group is a code of an original attribute: its slice is taken at the end.
             asked = [as_query(one) for one in queries]
             whole = [Query((*query.where, *query.clique), query.buckets) for query in asked]
             tables = zip(asked, whole, expect([self._inner(query) for query in whole]), strict=True)
@@ -265,7 +264,7 @@ class Merge:
         return found
 
     def _kept(self, what: str, name: str, array: Any, make: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - arrays
-        """Return what is made of an array, once for each array."""
+        """Return `make(array)`, computed once for each array."""
         key = what, name, id(array)
         if key not in self._seen:
             if len(self._seen) >= _MOST_SEEN:
@@ -274,7 +273,7 @@ class Merge:
         return self._seen[key][1]
 
     def _inner(self, query: Query) -> QueryLike:
-        """Return what to ask of the merged attributes: buckets where they are buckets of those, else single values."""
+        """Return the query of the merged attributes to ask: in buckets where they are unions of merged values."""
         seen = {name: self._factor(name, np.asarray(codes)) for name, codes in query.buckets.items()}
         buckets = {name: behind for name, behind in seen.items() if behind is not None}
         return Query(query.clique, buckets) if buckets else query.clique
@@ -307,7 +306,7 @@ def merge_rare(
     ordinal: Collection[str] = (),
     vanish: bool = True,
 ) -> Merge:
-    """Merge the values of low count of every attribute, by released 1-ways.
+    """Merge the rare values of every attribute, by released 1-ways.
 
     Parameters
     ----------
@@ -316,11 +315,11 @@ def merge_rare(
     domain
         The attributes.
     theta
-        How many sigmas a noisy count must reach for its value to be kept; 0 keeps all that are not negative.
+        Values with a noisy count of at least this many sigmas are kept; 0 keeps all that are not negative.
     ordinal
         Attributes whose values have an order: neighbours are merged.
     vanish
-        Whether values vanish that do not stand out even as one; else two and more of them become a rare value.
+        Whether low values vanish where their sum is low too; else two or more of them become a rare value.
     """
     domain = Domain.of(domain)
     theta = number("theta", theta)
@@ -334,7 +333,7 @@ def merge_rare(
 def merge_groups(
     one_ways: Sequence[Measurement], domain: Mapping[str, int], groups: Mapping[str, npt.NDArray[np.int64]]
 ) -> Merge:
-    """Merge the values of every attribute by given groups; released 1-ways say how they are split again.
+    """Merge the values of every attribute by given groups; they are split again in the ratios of released 1-ways.
 
     Parameters
     ----------
@@ -384,13 +383,13 @@ def _merge_neighbours(one_way: Measurement, theta: float) -> Change | None:
         total, length = total + value, length + 1
         if total >= theta * sigma * math.sqrt(length):
             group, total, length = group + 1, 0.0, 0
-    # What is left over at the end joins the last group.
+    # The values left over at the end join the last group.
     codes = np.minimum(codes, max(group - 1, 0))
     return None if codes[-1] == values.size - 1 else _as_one(one_way, codes)
 
 
 def _as_one(one_way: Measurement, codes: npt.NDArray[np.int64]) -> Change:
-    """Return the change that gives each old value the new one in `codes`; the noisy counts say how it is split."""
+    """Return the change to these new codes; values are split again in the ratios of their noisy counts."""
     values, cells = one_way.values, int(codes.max()) + 1
     sums = np.bincount(codes, weights=values, minlength=cells)
     shares = np.ones(values.size)
@@ -402,7 +401,7 @@ def _as_one(one_way: Measurement, codes: npt.NDArray[np.int64]) -> Change:
 
 
 def _summed(values: npt.NDArray[Any], change: Change, axis: int) -> npt.NDArray[Any]:
-    """Return a table with the cells of values that are one summed along an axis."""
+    """Return a table with the cells of merged values summed along an axis."""
     if change.vanish:
         kept = np.flatnonzero(change.shares > 0)
         return np.take(values, kept, axis=axis)
@@ -410,7 +409,7 @@ def _summed(values: npt.NDArray[Any], change: Change, axis: int) -> npt.NDArray[
 
 
 def sum_along(values: npt.NDArray[Any], codes: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
-    """Return a table whose cells along an axis are the sums of those with each new code."""
+    """Sum the cells of a table that have the same new code along an axis."""
     moved = np.moveaxis(values, axis, 0)
     summed = np.zeros((int(codes.max()) + 1, *moved.shape[1:]), dtype=values.dtype)
     np.add.at(summed, codes, moved)
@@ -431,14 +430,14 @@ def _split(codes: Codes, change: Change, cardinality: int, rng: np.random.Genera
 
 
 def _places(codes: npt.NDArray[Any], wanted: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-    """Return where each wanted code stands, by sorting once."""
+    """Return the positions of each wanted code, by sorting once."""
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=int(wanted.max(initial=0)) + 1))
     return [order[ends[code - 1] if code else 0 : ends[code]] for code in wanted]
 
 
 def _apportion(expected: Floats, total: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Scale to integers that add up to `total`, each right on average (systematic sampling)."""
+    """Scale to integers that add up to `total`, each unbiased (systematic sampling)."""
     if total == 0:
         return np.zeros(expected.size, dtype=np.int64)
     edges = np.concatenate([[0.0], np.cumsum(expected)])

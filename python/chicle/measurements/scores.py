@@ -1,10 +1,10 @@
 """Scores: how far tables of private counts are from what is expected of them, released with noise.
 
 A score is the L1 distance between the counts ``M`` of a query and a public table ``R``. Scores are integers, in units
-of ``1 / UNITS`` record, so the exact integer noise serves. Neighbours differ by one person, who has at most k rows.
+of ``1 / UNITS`` record, so exact integer noise can be added. Neighbours differ by one person, who has at most k rows.
 
-**From a public expectation** (`Desk.score`). ``R`` was made from releases alone, rounded to units: a constant as far as
-the private records go, whatever the model is and however it came about. Hence for neighbours D, D'
+**From a public expectation** (`Desk.score`). ``R`` was made from releases alone, rounded to units. It is a constant
+with respect to the private records, for any model. Hence for neighbours D, D'
 
     | |u M - R|_1 - |u M' - R|_1 |  <=  u |M - M'|_1  <=  u k        (u units to a record),
 
@@ -29,7 +29,7 @@ form the noise has variance 8 K k^2 / rho, which is Theorem 5 of [P].
 quality score of [A] equation 1, ``w_r (distance - penalty_r)``. Weights w_r are integers in ``1..WEIGHTS``, so scores
 are integers too, and one person moves any of them by at most ``max w_r k``.
 
-Cost: that of counting; each table is scored while it is at hand (`rust/core/src/score`).
+Cost: that of counting; each table is scored as soon as it is counted (`rust/core/src/score`).
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ class Scores:
     Attributes
     ----------
     queries
-        What was compared, in the order of `values`: queries, or cliques. Where values were merged, they speak of the
-        merged ones.
+        The queries or cliques that were compared, in the order of `values`; over the merged values where there was a
+        merge.
     values
         For each query the L1 distance in records, from 0 to twice their number, plus noise; it may be negative.
     sigma
         Standard deviation of the noise, in records; 0 where there is none.
     protected
-        Whether a ledger has paid for them with real noise. Selection refuses other scores by default.
+        Whether a ledger paid for them with real noise. Selection refuses other scores by default.
     reference
-        What they are distances from: ``"released"`` for what was expected by released values alone, ``"margins"`` for
-        the exact margins of each pair, as InDif is published.
+        What they are distances from: ``"released"`` for tables made from releases alone, ``"margins"`` for the product
+        of each pair's exact margins, as InDif is published.
     """
 
     queries: tuple[QueryLike, ...]
@@ -102,8 +102,8 @@ class Scores:
         return [cliques[i] for i in sorted(range(len(cliques)), key=lambda i: -self.values[i])]
 
     def __repr__(self) -> str:
-        said = f"scores of {len(self.queries):,} cliques, sigma {self.sigma:.4g} records"
-        return said.capitalize() if self.protected else f"NOT PRIVATE: {said}"
+        text = f"scores of {len(self.queries):,} cliques, sigma {self.sigma:.4g} records"
+        return text.capitalize() if self.protected else f"NOT PRIVATE: {text}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class Choice:
     query
         What was chosen: a query, or a clique.
     epsilon
-        That of the exponential mechanism.
+        The epsilon of the exponential mechanism.
     among
         How many candidates there were.
     context
@@ -140,16 +140,16 @@ class Choice:
 
 
 def independence(one_ways: Sequence[Measurement], domain: Domain) -> Independence:
-    """Return what independent attributes would give, by released 1-ways of every attribute."""
+    """Return the expected counts of independent attributes, from released 1-ways of every attribute."""
     if not one_ways:
-        raise ParameterError("independence is known by released 1-ways; measure them first")
+        raise ParameterError("independence needs released 1-ways; measure them first")
     best = best_one_ways(one_ways, domain)
     total = float(estimate_total(list(best.values())))
     if total > _MAX_TOTAL:
-        raise ParameterError("the 1-ways tell of more than 2^35 records; scores are exact up to there")
+        raise ParameterError("the 1-ways add up to more than 2^35 records, the most that scores can be exact for")
     shares = {}
     for name, measurement in best.items():
-        # norm-sub to any total gives shares; to the released one, unless noise has left nothing of it.
+        # Norm-sub to any total gives shares: the released total, or 1 where noise has left less.
         positive = onto_simplex(measurement.values, max(total, 1.0))
         shares[name] = np.minimum(positive / positive.sum(), 1.0)
     return Independence(shares, total)

@@ -1,7 +1,7 @@
-"""The transcript of a fit: all that was paid for, and every choice made from it, in order. Nothing in it is private.
+"""The transcript of a fit: every paid release and every choice made from it, in order. Nothing in it is private.
 
-Choices are kept, not recomputed: a release can be measured again on another table with the same queries, sigmas and
-merges, whatever its 1-ways turn out to be there.
+Choices and merges are kept, not recomputed: the same queries, at the same sigmas and merges, can be measured again on
+another table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chicle.measurements.scores import Choice, Scores
 __all__ = ["Entry", "Transcript"]
 
 Entry: TypeAlias = Measurement | Scores | Choice | Merge
-"""What a transcript lists."""
+"""One item of a transcript."""
 
 
 @dataclass(eq=False)
@@ -57,7 +57,7 @@ class Transcript:
         return merges[-1] if merges else None
 
     def before_scores(self) -> Iterator[tuple[Scores, list[Measurement], Merge | None]]:
-        """Give each vector of scores with the measurements that came before it, and the merge in force."""
+        """Yield each vector of scores with the measurements before it and the merge in force."""
         measured: list[Measurement] = []
         merge: Merge | None = None
         for entry in self.entries:

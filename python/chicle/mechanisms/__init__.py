@@ -1,4 +1,4 @@
-"""One file for each mechanism: a rule for choosing what to measure, and a model; nothing else."""
+"""Mechanisms: each is a rule for choosing what to measure, and a model."""
 
 from chicle.mechanisms.aim import AIM
 from chicle.mechanisms.base import BY_NAME, Mechanism, register_mechanism

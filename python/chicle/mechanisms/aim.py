@@ -1,8 +1,8 @@
-"""AIM ([A]): an adaptive and iterative mechanism that knows which marginals will be asked for.
+"""AIM ([A]): an adaptive and iterative mechanism for a workload of marginals.
 
-One interface, two ways to know what is still wrong. By default it compares with the synthetic table itself, takes many
-cliques a round and needs no junction tree (`mechanisms.aim_records`): chicle's own variant. ``AIM(published=True)`` is
-AIM as published, one clique a round, on a graphical model (`mechanisms.aim_model`).
+One interface, two ways to find the errors that are left. The default is chicle's own variant: it compares with the
+synthetic table itself, takes many cliques a round and needs no junction tree (`mechanisms.aim_records`).
+``AIM(published=True)`` is AIM as published: one clique a round, on a graphical model (`mechanisms.aim_model`).
 """
 
 from __future__ import annotations
@@ -55,23 +55,21 @@ class AIM(Mechanism):
     Parameters
     ----------
     epsilon, delta, rho, mu, accounting, discovery, threads, progress
-        As for every mechanism. Progress is called after each round too, with its number and by how much it has moved
-        the model.
+        As for every mechanism. Progress is called after each round too, with its number and how far it moved the model.
     workload
         The marginals that matter: a `chicle.Workload`, cliques, or a mapping from cliques to weights, over the
         attributes that mechanisms see (``release.domain``). All triples of attributes by default.
     published
         Whether to run AIM as published.
     rounds
-        How many; by default one or two, as the budget allows. As published, how many the budget of the first is planned
-        for, the T of [A]: 16 for each attribute by default, and at least one for each.
+        How many rounds; by default one or two, as the budget allows. As published: the T of [A], the number of rounds
+        that the budget of the first is planned for; 16 for each attribute by default, and at least one for each.
     alpha
-        As published: which part of a round's budget its table gets; the choice gets the rest.
+        As published: the share of a round's budget for its table; the choice gets the rest.
     max_size
         As published: most bytes of the junction tree.
     iterations
-        As published: most steps of fitting the model in a round; the model that records are drawn from takes ten times
-        as many if it has to.
+        As published: most steps of fitting the model in a round; the last model takes up to ten times as many.
     options
         Prism's switches, over records.
 
@@ -101,7 +99,7 @@ class AIM(Mechanism):
 
     @property
     def title(self) -> str:
-        """What a plan calls this mechanism."""
+        """The name of this mechanism in a plan."""
         return "AIM (as published)" if self.published else "AIM (over records)"
 
     def cost(self, setting: Setting) -> Cost:
@@ -177,7 +175,7 @@ class AIM(Mechanism):
         return self.learn(GraphicalModel(iterations=10 * self.iterations, zeros=run.zeros), desk)
 
     def _model_run(self, domain: Domain, workload: Workload, zeros: Zeros, rho: float) -> ModelRun:
-        # The junction tree must hold the cliques of structural zeros. Where they would take it all, rows are repaired.
+        # The junction tree must hold the cliques of structural zeros. Where these are too large, rows are repaired.
         fitting = zeros if jt_size(zeros, domain) <= self.max_size / 2 else {}
         return ModelRun(domain, workload, self.max_size, self.iterations, rho, fitting, self.threads)
 
@@ -200,7 +198,7 @@ class AIM(Mechanism):
         return given.over(domain)
 
     def _planned(self, domain: Domain) -> int:
-        """Return how many rounds the first budget is planned for, as published."""
+        """Return the number of rounds that the budget of the first is planned for, as published."""
         if self.rounds is None:
             return _PLANNED * len(domain)
         return integer("rounds", self.rounds, len(domain) if self.published else 1)
@@ -217,7 +215,7 @@ class AIM(Mechanism):
     def unmeasured(
         cls, release: Release, cliques: Sequence[Clique], *, threads: int | None = None
     ) -> list[Distance | None]:
-        """Return what choices tell of cliques that were not chosen ([A] Theorem 4); scores, over records."""
+        """Return bounds on unmeasured cliques: by choices ([A] Theorem 4) as published, by scores over records."""
         given = release.parameters
         if not given["published"] or not release.transcript.choices:
             return super().unmeasured(release, cliques, threads=threads)

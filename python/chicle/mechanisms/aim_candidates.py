@@ -1,10 +1,10 @@
-"""What a round of AIM on a graphical model may choose from ([A] line 13): public, for it follows from releases alone.
+"""The candidates of a round of AIM on a graphical model ([A] line 13): public, since they follow from releases alone.
 
-A clique is a candidate where its noisy table could be worth measuring on some data, and with it the junction tree stays
-below the round's part of `max_size`. A workload may have a hundred thousand cliques, and the size of a tree takes a
-tenth of a millisecond, so they are forgotten only when the tree has grown by a fifth. In between the old sizes stand;
-where one is too small by now, `Candidates.fit` tells so of the clique that was chosen (`release_choice` explains why
-that makes the choice one among those that fit).
+A clique is a candidate if its noisy table could be worth measuring on some data, and the junction tree with it stays
+below the round's part of `max_size`. A workload may have a hundred thousand cliques, and computing the size of a tree
+takes a tenth of a millisecond, so sizes are computed again only when the tree has grown by a fifth. Until then the old
+sizes are used. One may be too small by now, so `Candidates.fit` checks the clique that was chosen (`release_choice`
+explains why the choice is then one among those that fit).
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from chicle.query import QueryLike
 __all__ = ["Candidates", "Openings", "penalty"]
 
 _MEAN_ABS = math.sqrt(2 / math.pi)
-_GROWN = 1.2  # by which factor a tree has grown when sizes are worked out again
+_GROWN = 1.2  # growth of the tree after which sizes are computed again
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What one round may choose from.
+    """The candidates of one round.
 
     Attributes
     ----------
     cliques
-        Those that fitted when sizes were last worked out.
+        The cliques that fitted when sizes were last computed.
     held
-        What the model holds.
+        The cliques that the model holds.
     limit
-        Bytes of the junction tree, at most.
+        Most bytes of the junction tree.
     domain
         The attributes.
     threads
@@ -49,7 +49,7 @@ class Candidates:
     threads: int | None = None
 
     def fit(self, cliques: Sequence[Clique]) -> list[bool]:
-        """Return with which of some cliques the tree stays within its limit now."""
+        """Return, for each clique, whether the tree with it stays within its limit now."""
         sizes = jt_sizes(cliques, self.domain, held=self.held, threads=self.threads)
         return [size <= self.limit for size in sizes]
 
@@ -61,11 +61,11 @@ class Openings:
     Attributes
     ----------
     cells
-        All cliques that may ever be chosen, with their cells; each attribute's own among them.
+        All cliques that may ever be chosen, with their cells; 1-ways included.
     domain
         The attributes.
     max_size
-        Bytes of the junction tree at the end, at most.
+        Most bytes of the junction tree at the end.
     zeros
         Cliques of structural zeros: the model holds them too.
     threads
@@ -82,21 +82,21 @@ class Openings:
     _largest: int = field(default=0, repr=False)
 
     def after(self, measured: Sequence[Measurement], sigma: float, part: float) -> Candidates:
-        """Return what may be chosen after some measurements.
+        """Return the candidates after some measurements.
 
         Parameters
         ----------
         measured
-            What was released so far: all that the last call had, and more.
+            The measurements so far: those of the last call, and more.
         sigma
             The noise that the next table will have.
         part
-            Which part of `max_size` the model may take.
+            The part of `max_size` that the model may take.
         """
         held = frozenset(one.clique for one in measured) | self.zeros
         now = jt_size(held, self.domain)
         self._largest = max(self._largest, now)
-        limit = max(part * self.max_size, self._largest)  # what does not make the model larger is open
+        limit = max(part * self.max_size, self._largest)  # cliques that do not enlarge the model stay open
         if now > _GROWN * self._then:
             self._then = now
             self._sizes.clear()

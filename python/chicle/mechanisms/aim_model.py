@@ -1,28 +1,28 @@
 """The rounds of AIM on a graphical model, as published: [A] Algorithms 2 to 4.
 
-1. 1-ways with the noise of the first round ([A] Algorithm 2), of all attributes: those that no clique of the workload
-   has would otherwise come out even.
+1. 1-ways of all attributes, with the noise of the first round ([A] Algorithm 2): attributes in no clique of the
+   workload would otherwise be uniform.
 2. Round by round: choose a clique of the workload's closure by the exponential mechanism, with the score of [A]
-   equation 1; measure it; refit the model. Only cliques with which the junction tree stays below its share of
-   `max_size` are candidates, and of those only such that some data could make worth measuring: a noisy table that is
-   wrong by more than twice the number of records helps nobody.
+   equation 1; measure it; refit the model. A clique is a candidate only if the junction tree with it stays below its
+   share of `max_size`, and if measuring it could help on some data: a noisy table with an error above twice the number
+   of records never helps.
 3. Where a measurement has hardly moved the model, rounds get four times the budget ([A] Algorithm 3). The last round
-   gets all that is left, so the budget is spent to the last digit.
+   gets all that is left, so the whole budget is spent.
 
 The whole is a sequence of exponential and Gaussian mechanisms whose parameters depend on earlier releases only. [A]
 accounts in zCDP; here the ledger's currency decides, and what a round may spend is split 1:9 between choice and table.
-Measurements are weighted by ``1 / sigma^2``, which is what maximum likelihood asks for, where [A] prints 1/sigma.
+Measurements are weighted by ``1 / sigma^2``, as in maximum likelihood; [A] prints 1/sigma.
 
-What follows from the releases alone is recomputed when it is needed: `ModelRun.replay` gives the model before every
-round, for the bounds of [A] Theorem 4 (`unmeasured_by_choices`): that a clique was not chosen says that its score was
-hardly above that of the one that was. In round t, with the weights w, penalties p, distances d of all candidates C and
+Values that follow from the releases alone are recomputed when they are needed: `ModelRun.replay` gives the model before
+every round, for the bounds of [A] Theorem 4 (`unmeasured_by_choices`). The score of a clique that was not chosen is
+hardly above that of the chosen one. In round t, with the weights w, penalties p, distances d of all candidates C and
 the chosen one c, and ``s = 2 Delta / epsilon``, where Delta is the largest weight times the k rows of a person,
 
     w_r (d_r - p_r)  <=  w_c (d_c - p_c) + s (log |C| + x)        with probability 1 - e^-x,
 
 and d_c is at most the noisy table's distance plus ``y sigma sqrt(cells)`` with probability ``1 - e^(-y^2/2)``. The risk
-is divided evenly between the two. One round serves for each clique, the last in which it was a candidate, whatever the
-bound turns out to be: to take the smallest of several would not be covered.
+is divided evenly between the two. Each clique is bounded by one round, the last in which it was a candidate; the
+smallest bound of several rounds would not have the claimed coverage.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from chicle.workload import Workload
 
 __all__ = ["AnnealedRounds", "ModelRun", "unmeasured_by_choices"]
 
-_TOLERANCE = 1e-3  # of a round's fit: the next goes on from there
+_TOLERANCE = 1e-3  # of a round's fit: the next round starts from it
 
 
 @dataclass
 class AnnealedRounds(Schedule):
-    """Rounds that get four times the budget where one has hardly moved the model ([A] Algorithm 3).
+    """Rounds whose budget is quadrupled after one that has hardly moved the model ([A] Algorithm 3).
 
     Attributes
     ----------
     share
         The rho of the next round.
     alpha
-        Which part of it buys a table; the choice gets the rest.
+        The part of it for the table; the choice gets the rest.
     domain, k
         The attributes, and how many rows one person may have.
     """
@@ -93,11 +93,11 @@ class ModelRun(Chooser[GraphicalModel]):
     domain, workload
         The attributes, and what matters.
     max_size
-        Bytes of the junction tree at the end, at most.
+        Most bytes of the junction tree at the end.
     iterations
         Most steps of refitting the model in a round.
     rho
-        What the whole mechanism may spend: the model may grow with the part of it that is spent.
+        The budget of the whole mechanism: the model may grow in proportion to the part that is spent.
     zeros
         Structural zeros.
     """
@@ -140,16 +140,16 @@ class ModelRun(Chooser[GraphicalModel]):
         return self._weights[clique]
 
     def openings(self) -> Openings:
-        """Return what gives the candidates of all rounds, from the first on."""
+        """Return the source of the candidates of all rounds, from the first on."""
         return Openings(self._cells, self.domain, self.max_size, frozenset(self.zeros), self.threads)
 
     def fitted(self, measured: Sequence[Measurement], start: GraphicalModel | None) -> GraphicalModel:
-        """Return the model of some measurements, as good as a choice needs it."""
+        """Return the model of some measurements, fitted as closely as a choice needs."""
         model = GraphicalModel(iterations=self.iterations, tolerance=_TOLERANCE, zeros=self.zeros)
         return model.fit(measured, self.domain, start=start, threads=self.threads)
 
     def replay(self, measured: Sequence[Measurement], one_ways: int) -> Iterator[GraphicalModel]:
-        """Give the model before each round again, from the measurements of a release."""
+        """Yield the model before each round, from the measurements of a release."""
         model = self.fitted(measured[:one_ways], None)
         yield model
         for end in range(one_ways + 1, len(measured)):
@@ -165,7 +165,7 @@ def unmeasured_by_choices(
     *,
     max_records_per_person: int,
 ) -> list[Distance | None]:
-    """Return how far cliques may be from what the model expected; None for those that were never candidates.
+    """Return bounds on how far cliques are from what the model expected; None for those that were never candidates.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def unmeasured_by_choices(
     measurements, choices
         What was measured, the 1-ways first, and the choice of each round.
     cliques
-        What is asked for.
+        The cliques to bound.
     max_records_per_person
         How many rows one person may have.
     """
@@ -187,7 +187,7 @@ def unmeasured_by_choices(
     for t, one in enumerate(choices):
         at = openings.after(measurements[: singles + t], one.context["sigma"], one.context["part"])
         open_to.append(at.cliques)
-        # A release of another version, whose candidates were others, tells nothing.
+        # A release of another version may have had other candidates: it gives no bound.
         asked_here = [clique for clique in at.cliques if clique in wanted] if one.clique in at.cliques else []
         last.update({clique: t for clique, fits in zip(asked_here, at.fit(asked_here), strict=True) if fits})
     found: dict[Clique, Distance] = {}
@@ -215,5 +215,5 @@ def unmeasured_by_choices(
 
 
 def _by_choice(near: float, spread: float, step: float, log: float, risk: float) -> float:
-    """Return what a distance exceeds with probability `risk` at most."""
+    """Return the limit that a distance exceeds with probability `risk` at most."""
     return max(near + spread * math.sqrt(2 * math.log(2 / risk)) + step * (log + math.log(2 / risk)), 0.0)

@@ -1,18 +1,18 @@
-"""The rounds of AIM over records: the model is the synthetic table itself, so there is no junction tree and no cap.
+"""The rounds of AIM over records: the model is the synthetic table itself, without a junction tree or a size limit.
 
 1. The number of records and 1-ways (`mechanisms.basis`); values that do not stand out are merged.
 2. The first round scores all pairs of the workload's closure against the product of the 1-ways, and takes, by one
    price, the sets, levels and noises that lower the expected error of the workload most, as Prism does
    (`selection.sets`).
 3. Further rounds score cliques of any order of the closure against the counts of the current synthetic table, and buy
-   by one price those whose distance exceeds what noise would leave. Several are measured in a round, so a few rounds
-   do; where scores of so many cliques would be mostly noise, the first round is the only one.
+   by one price those whose distance exceeds the error that noise would leave. Several are measured in a round, so few
+   rounds suffice. Where the scores would be mostly noise, the first round is the only one.
 4. Records by descent towards all tables, denoised (`models.denoised`).
 
 Scores are integers with Gaussian noise, and so are tables: the whole mechanism is exactly mu-GDP. The synthetic table
-of a round is made from releases with a seed that is no secret, so whoever has the release can make it again.
+of a round is made from releases with a public seed, so anyone who has the release can make it again.
 
-A clique weighs as much as the cliques of the workload that hold it: their tables are all wrong where it is.
+The weight of a clique is the total weight of the workload's cliques that hold it: an error in it is in all of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["RecordRun", "UnequalRounds", "candidates"]
 Floats = npt.NDArray[np.float64]
 
 _LATER = 0.3  # share of all rounds after the first
-_CLEAR = 0.01  # of the records: further rounds want scores with less noise than that
+_CLEAR = 0.01  # of the records: most noise of scores in further rounds
 _MOST = 50_000  # cliques that a round scores
 
 
@@ -58,7 +58,7 @@ class UnequalRounds(Schedule):
     shares
         The share of each round.
     selection
-        Which part of a round's budget goes to its scores.
+        The part of a round's budget for its scores.
     """
 
     rho: float
@@ -87,7 +87,7 @@ class RecordRun(Chooser[Model]):
     options
         Prism's switches.
     rounds
-        How many to take; None for as many as help.
+        How many rounds; None for one or two, as the budget allows.
     pairs
         The pairs of the workload's closure, which the first round scores.
     """
@@ -140,7 +140,7 @@ class RecordRun(Chooser[Model]):
         return [Pick(query, chosen.precision / asked) for query, chosen in zip(queries, sets, strict=True)]
 
     def _triples(self) -> float:
-        """Return which part of all triples the workload asks for: what covering one is worth on average."""
+        """Return the share of all triples that the workload asks for: the mean worth of covering one."""
         asked = sum(len(clique) == 3 for clique in self.workload.closure())
         return asked / max(math.comb(len(self.basis.desk.domain), 3), 1)
 
@@ -170,7 +170,7 @@ class RecordRun(Chooser[Model]):
             queries: list[QueryLike] = [cliques[i] for i in chosen.tolist()]
             precision = 1 / sigmas[places[chosen]] ** 2
         else:
-            # Nothing stands out from the table: what was measured before gets better.
+            # No clique stands out: the earlier tables are measured again.
             tables = [one for one in desk.transcript.measurements if len(one.clique) > 1]
             merged = [self.basis.merge.over(table) for table in tables]
             queries = [Query(table.clique, table.buckets) for table in merged]
@@ -181,26 +181,26 @@ class RecordRun(Chooser[Model]):
 
 @dataclass(frozen=True, eq=False)
 class _Errors:
-    """What `selection.price` chooses by."""
+    """The errors by which `selection.price` chooses."""
 
     unmeasured: Floats
     best: Floats
 
 
 def candidates(domain: Domain, workload: Workload) -> list[Clique]:
-    """Return what is scored after the first round: cliques of the closure that tell of several attributes, small first.
+    """Return the cliques to score after the first round: those of several attributes in the closure, small first.
 
     Parameters
     ----------
     domain
-        The attributes, with the values that are left of them.
+        The attributes, with merged values.
     workload
         What matters.
     """
     found: list[Clique] = []
     for order, cliques in groupby(workload.closure(), len):
-        telling = [c for c in cliques if order > 1 and min(domain.shape(c)) > 1 and domain.cells(c) <= MAX_CELLS]
-        # Where not all of an order can be scored, some from everywhere are.
-        room = min(_MOST - len(found), len(telling))
-        found += [telling[i * len(telling) // room] for i in range(room)]
+        joint = [c for c in cliques if order > 1 and min(domain.shape(c)) > 1 and domain.cells(c) <= MAX_CELLS]
+        # Where not all cliques of an order can be scored, evenly spaced ones are.
+        room = min(_MOST - len(found), len(joint))
+        found += [joint[i * len(joint) // room] for i in range(room)]
     return found

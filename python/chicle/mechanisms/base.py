@@ -1,4 +1,4 @@
-"""The contract of every mechanism: plan, fit, sample, and what a fit leaves.
+"""The contract of every mechanism: plan, fit, sample, release.
 
 A mechanism is a rule for choosing what to measure, plus a model. Its fields are its parameters, stored as they are
 given and checked when they are used. It says how it splits its budget (`stages`) and what it does at a `Desk` (`run`).
@@ -38,11 +38,11 @@ from chicle.sources import Source, open_source
 
 __all__ = ["BY_NAME", "Mechanism", "as_schema", "parts_of", "register_mechanism"]
 
-# Shares of the budget for the fine 1-way of each coarse column, and for all of them at most. They only tell apart what
-# a coarse group holds; everything joint is bought by the rest.
+# Shares of the budget for the fine 1-way of each coarse column, and for all of them at most. They only split coarse
+# groups; the rest buys everything joint.
 _FINE, _FINE_AT_MOST = 0.02, 0.1
 
-_MOST_RHO = math.floor(0.999 / (2 * MIN_SCALE**2))  # whatever part of it buys a release, samplers take its sigma
+_MOST_RHO = math.floor(0.999 / (2 * MIN_SCALE**2))  # the sigma of any part of it is one that the samplers accept
 _ALL = 1 - 2.0**-40  # all of a budget, but for rounding
 
 _Self = TypeVar("_Self", bound="Mechanism")
@@ -50,11 +50,11 @@ _Class = TypeVar("_Class", bound="type[Mechanism]")
 _Model = TypeVar("_Model", bound=Model)
 
 BY_NAME: dict[str, type[Mechanism]] = {}
-"""Every registered mechanism, by the name that the command line has for it."""
+"""Every registered mechanism, by its name on the command line."""
 
 
 def register_mechanism(mechanism: _Class) -> _Class:
-    """Make a class of mechanisms known under its own name: to the command line, comparisons and saved releases.
+    """Register a class of mechanisms under its own name, for the command line, comparisons and saved releases.
 
     Its annotated fields are its parameters: a class that is no dataclass yet becomes one.
     """
@@ -77,7 +77,7 @@ class Mechanism(ABC):
     epsilon, delta, rho, mu, accounting
         The budget, as in `chicle.Budget`.
     discovery
-        What of the budget may go to values and bins that the schema leaves to be discovered.
+        The part of the budget for values and bins that the schema leaves to be discovered.
     threads
         How many threads to use; all there are, if ``None``.
     progress
@@ -105,16 +105,16 @@ class Mechanism(ABC):
         """Spend the budget at a desk; return the model of what was measured."""
 
     def check(self, domain: Domain) -> None:
-        """Raise where parameters cannot be used on these attributes, before anything is spent; by default never."""
+        """Raise for parameters that cannot be used on these attributes, before anything is spent; by default never."""
         del domain
 
     def learn(self, model: _Model, desk: Desk) -> _Model:
-        """Fit a model to all that was measured at a desk, with the values that are one there; return the model."""
+        """Fit a model to all measurements of a desk, with the values that are merged there; return the model."""
         return model.fit(desk.targets, desk.original, merge=desk.merge, threads=self.threads, progress=self.progress)
 
     @property
     def title(self) -> str:
-        """What a plan calls this mechanism."""
+        """The name of this mechanism in a plan."""
         return type(self).__name__
 
     def cost(self, setting: Setting) -> Cost:
@@ -125,7 +125,7 @@ class Mechanism(ABC):
     def unmeasured(
         cls, release: Release, cliques: Sequence[Clique], *, threads: int | None = None
     ) -> list[Distance | None]:
-        """Return how far cliques that were not measured may be from what was expected of them; None if unknown.
+        """Return bounds on how far unmeasured cliques are from what was expected of them; None where there is none.
 
         By default from the scores in the transcript: each is such a distance, with known noise.
         """
@@ -203,11 +203,11 @@ class Mechanism(ABC):
         ----------
         source
             `Records`; a pandas, polars or pyarrow table; a path, a pattern or a list of paths (CSV, Parquet, Arrow);
-            batches. What is larger than memory is read in passes: see `chicle.sources`.
+            batches. Tables larger than memory are read in passes: see `chicle.sources`.
         schema
-            What is public about the table, reviewed by a person; records bring their own.
+            What is public about the table, reviewed by a person; not needed for `Records`.
         ledger
-            What pays; by default a new ledger of this mechanism's budget. A second fit on the same ledger pays again.
+            The ledger that pays; by default a new one of this mechanism's budget. A second fit on it pays again.
         """
         declared = _declared(source, schema)
         self._check_all(Codec(declared))
@@ -254,7 +254,7 @@ class Mechanism(ABC):
     def sample(self, n: int | None = None, seed: int | None = None) -> Any:  # noqa: ANN401
         """Draw a synthetic table of the kind that was fitted: `n` rows, by default the private estimate of n.
 
-        The seed fixes the draw, not the noise. Costs nothing; may be called again and again.
+        The seed fixes the draw, not the noise. Costs nothing; may be called any number of times.
         """
         release = self._fitted()
         trace: list[float] = []
@@ -268,7 +268,7 @@ class Mechanism(ABC):
         return cast("Ledger", self._fitted().ledger)  # a fit pays from a ledger, never from a claim
 
     def parameters(self, domain: Domain) -> dict[str, Any]:
-        """Return the parameters that are the mechanism's own, as plain data, for the release."""
+        """Return the mechanism's own parameters as plain data, for the release."""
         del domain
         own = [field.name for field in fields(self) if field.name not in _COMMON]
         given = {name: getattr(self, name) for name in own}
@@ -287,7 +287,7 @@ class Mechanism(ABC):
             )
 
     def _ledger(self, ledger: Ledger | None, budget: Budget) -> Ledger:
-        """Return what pays, if it has enough left."""
+        """Return the ledger that pays; one with too little left is an error."""
         if ledger is None:
             ledger = Ledger(budget)
         elif not isinstance(ledger, Ledger):
@@ -299,7 +299,7 @@ class Mechanism(ABC):
             )
         if ledger.remaining < _ALL * budget.rho:
             raise BudgetExceeded(
-                f"this fit costs rho {budget.rho:.6g}, but of {ledger.budget.rho:.6g} only {ledger.remaining:.6g} is "
+                f"this fit costs rho {budget.rho:.6g}, but only {ledger.remaining:.6g} of {ledger.budget.rho:.6g} is "
                 "left. Fit with a smaller budget, or open a ledger of a larger one; nothing was spent"
             )
         return ledger
@@ -307,14 +307,14 @@ class Mechanism(ABC):
     def _discover(
         self, source: Source, schema: Schema, budget: Budget, ledger: Ledger
     ) -> tuple[Schema, tuple[str, ...]]:
-        """Buy what a schema leaves to be discovered; return the schema in full, and what to say of it."""
+        """Buy what a schema leaves to be discovered; return the complete schema, and notes on it."""
         if not schema.undiscovered:
             return schema, ()
         first = f"column {schema.undiscovered[0]!r} is yet to be discovered"
         if source.coded:
             raise SchemaError(f"{first}, but records are coded; give the table itself")
         if source.once:
-            raise SchemaError(f"{first}, which takes a reading of its own; give a function that opens the batches")
+            raise SchemaError(f"{first}, which needs another pass over the batches; give a function that opens them")
         bought = purchases(schema, budget, self._discovery())
         ledger.check(event for purchase in bought for event in purchase.events())
         found, notes = resolve(schema, source, bought, ledger)
@@ -341,7 +341,7 @@ _COMMON = frozenset(field.name for field in fields(Mechanism))
 
 
 def _declared(source: object, schema: Schema | Mapping[str, int] | None) -> Schema:
-    """Return what is declared about a source; a draft that nobody has reviewed is an error."""
+    """Return the schema of a source; a draft that was not reviewed is an error."""
     if schema is None:
         if not isinstance(source, Records):
             raise SchemaError("a table needs a schema; write one, or begin with chicle.draft_schema(table)")
@@ -354,7 +354,7 @@ def _declared(source: object, schema: Schema | Mapping[str, int] | None) -> Sche
 def _check_rows(rows: Countable, codec: Codec) -> None:
     """Raise unless the rows of a source are those that the schema declares, before anything is spent on them."""
     if rows.domain != codec.base:
-        raise SchemaError("the source gave rows of other attributes than its codec has; see `Codec.base`")
+        raise SchemaError("the rows of the source do not have the attributes of its codec; see `Codec.base`")
     if rows.max_records_per_person != codec.max_records_per_person:
         raise PrivacyError(
             f"the source gave rows of at most {rows.max_records_per_person} a person, but the schema declares "
@@ -394,7 +394,7 @@ def _measure_splits(desk: Desk, steps: Sequence[Step]) -> tuple[Measurement, ...
 
 
 def parts_of(rho: float, shares: Sequence[float]) -> tuple[float, float, float]:
-    """Return the three parts of rho that shares ask for.
+    """Split rho into three parts in the ratios of shares.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""What Prism, and AIM over records, begin with: the number of records, 1-ways, rare values merged, levels.
+"""The first steps of Prism and of AIM over records: the number of records, 1-ways, rare values merged, levels.
 
-Two releases, the number of records and the 1-ways; everything else here is computed from them.
+Only the number of records and the 1-ways are released; everything else here is computed from them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ __all__ = ["NO_PAIR", "TOO_NOISY", "Basis", "Split", "begin"]
 TOO_NOISY = "the 1-ways are too noisy for pairs to tell more: attributes are independent"
 NO_PAIR = "no pair of attributes stands out: attributes are independent"
 
-# Where the 1-ways are wrong by more than this share of the records, pairs measured with the rest of the budget do not
-# make up for what it would do for the 1-ways: on five tables the errors of both cross between .09 and .15.
+# Where the error of the 1-ways exceeds this share of the records, the rest of the budget helps more on 1-ways than on
+# pairs: on five tables the errors of both cross between .09 and .15.
 _TOO_NOISY = 0.1
 
 
@@ -68,7 +68,7 @@ class Split:
 
     @property
     def rest(self) -> float:
-        """What the 1-ways leave."""
+        """The rho left after the 1-ways."""
         return self.selection + self.tables
 
     def first_stages(self, setting: Setting) -> Stages:
@@ -83,11 +83,11 @@ class Basis:
     Attributes
     ----------
     desk, merged
-        The desk of the mechanism, and the same with rare values merged.
+        The desk of the mechanism, and the desk over merged values.
     split
         How the budget is split.
     merge
-        Which values are one, as decided from the noisy 1-ways.
+        The merge of rare values, as decided from the noisy 1-ways.
     measured
         The number of records and the 1-ways.
     resolutions
@@ -118,20 +118,20 @@ class Basis:
 
     @cached_property
     def pairs(self) -> list[Clique]:
-        """The pairs that can be scored; those too large to count are not found out after 1-ways have been paid for."""
+        """The pairs that can be scored: those of at least two values each that are not too large to count."""
         domain = self.merged.domain
         return [
             pair for pair in all_pairs(domain) if min(domain.shape(pair)) > 1 and 8 * domain.cells(pair) <= MEMORY_LIMIT
         ]
 
     def measure_sets(self, sets: Sequence[ChosenSet], rho: float) -> list[Measurement]:
-        """Release the tables of chosen sets, for rho in all: each as precise as it asks for, in proportion."""
+        """Release the tables of chosen sets, for rho in all, in proportion to the precisions they were chosen with."""
         asked = sum(chosen.precision for chosen in sets)
         queries = as_queries(sets, self.merged.domain, self.resolutions)
         return self.merged.measure(queries, rho=rho, shares=[chosen.precision / asked for chosen in sets])
 
     def measure_one_ways_again(self, why: str) -> IndependentModel:
-        """Give the rest of the budget to the 1-ways; attributes are independent then, and a note says why."""
+        """Spend the rest of the budget on the 1-ways; return independent attributes, with a note that says why."""
         desk = self.desk
         if self.split.rest > 0:
             desk.measure_one_ways(rho=desk.left)

@@ -27,23 +27,23 @@ __all__ = ["Gaussian"]
 class Gaussian(Mechanism):
     """Measure every clique of a workload; the noisy tables themselves are the answers.
 
-    The budget is shared so that the weighted noise of all tables together is least. A table of n_i cells has an
+    The budget is shared so that the total weighted noise of all tables is least. A table of n_i cells has an
     expected L1 noise of ``sqrt(2 / pi) n_i sigma_i``, and sigma_i costs ``rho_i = k^2 / (2 sigma_i^2)``. To minimise
     ``sum c_i n_i sigma_i`` for a fixed sum of rho_i, the derivative ``-c_i n_i rho_i^(-3/2)`` must be the same for all
     i: ``rho_i ~ (c_i n_i)^(2/3)``, which for equal weights is equation 1 of [P].
 
-    The baseline of the paper has no records. `answers_` is what it gives; `sample` makes records that fit the answers
-    by residual descent, which is ours.
+    The baseline of the paper has no records, only `answers_`. `sample` makes records that fit the answers by residual
+    descent, which chicle adds.
 
     Parameters
     ----------
     epsilon, delta, rho, mu, accounting, discovery, threads, progress
         As for every mechanism.
     workload
-        What to measure, a `chicle.Workload` or cliques; all pairs of attributes by default (all there is, of one).
+        What to measure, a `chicle.Workload` or cliques; by default all pairs of attributes (of one, its 1-way).
         Cliques of weight 0 are left out.
     max_cells
-        Most cells of all tables together: a workload with more is refused before anything is spent.
+        Most cells of all tables in all: a workload with more is an error before anything is spent.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The first baseline: noisy 1-way marginals, attributes independent. Whatever loses to it has a defect to explain."""
+"""The first baseline: noisy 1-way marginals, attributes independent. A mechanism that loses to it has a defect."""
 
 from __future__ import annotations
 

@@ -19,17 +19,12 @@ __all__ = ["MST"]
 class MST(Mechanism):
     """Measure 1-ways and the pairs of a spanning tree; records follow the graphical model of them.
 
-    The tree is chosen by noisy scores of how far pairs are from independence. The paper draws its edges one by one by
-    the exponential mechanism; in Gaussian accounting one noisy vector of scores costs less.
+    One noisy vector of InDif scores selects the tree: cheaper than the paper's exponential mechanism for each edge.
 
     Parameters
     ----------
-    shares
-        Parts of the budget for the 1-ways, for selection and for the pairs of the tree.
-    theta
-        Values whose noisy count is below this many sigmas are merged.
-    iterations
-        Most steps of fitting the model.
+    shares, theta, iterations
+        Parts of the budget for 1-ways, scores and pairs; rare values are below theta sigmas; most steps of fitting.
     """
 
     shares: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3)

@@ -22,8 +22,8 @@ from chicle.workload import Workload
 __all__ = ["MWEM"]
 
 _COUNTING = 0.001  # of rho, for the number of records
-_ROUND_STEPS = 100  # of refitting the model before a choice: it goes on from the round before
-# Nanoseconds that a round takes for each cell of its candidates, and for each record and candidate; by hand, on Adult.
+_ROUND_STEPS = 100  # of refitting the model before a choice: it starts from the round before
+# Nanoseconds that a round takes for each cell of its candidates, and for each record and candidate; measured on Adult.
 _PER_CELL, _PER_RECORD = 150, 1
 _COPIES = 20  # of the junction tree that fitting and asking the model take at most, seen on Adult
 _BYTES = 8  # of a cell of the junction tree
@@ -37,13 +37,12 @@ class MWEM(Mechanism):
 
     A round chooses by the exponential mechanism with the score ``|M_r - model_r|_1 - n_r`` of [A] Algorithm 1, where
     n_r is the number of cells; measures what it chose with Gaussian noise; and refits the graphical model. Only cliques
-    of the workload itself are measured. An attribute that no chosen clique has comes out even, as published: a note
-    says so.
+    of the workload itself are measured. An attribute in no chosen clique is uniform, as published: a note says so.
 
-    Three things differ from the paper. It knows the number of records; here that is private, and a thousandth of the
-    budget is spent on it. It lets the model grow without limit; here cliques that would take its junction tree above
+    Three things differ from the paper. There the number of records is public; here it is private, and a thousandth of
+    the budget is spent on it. There the model grows without limit; here cliques that would take its junction tree above
     `max_size` are no candidates, and neither are tables of more cells than twice the records, whose scores are
-    negative on any data. Measurements are weighted by ``1 / sigma^2``; all are equal but that of the number.
+    negative on any data. Measurements are weighted by ``1 / sigma^2``; all weights but that of the number are equal.
 
     As [A] section 3 says, it does not adapt to the budget: the rounds are fixed, and the score weighs cells and not the
     noise on them. With little budget it is worse than independent attributes: their 2-way error on Adult at epsilon 0.2
@@ -54,13 +53,13 @@ class MWEM(Mechanism):
     epsilon, delta, rho, mu, accounting, discovery, threads, progress
         As for every mechanism.
     workload
-        What matters: a `chicle.Workload`, or cliques; all of three attributes by default. Of weights only 0 matters.
-        Each round compares all of them with the model, which takes long where attributes are many.
+        What matters: a `chicle.Workload`, or cliques; all triples by default. Cliques of weight 0 are left out; other
+        weights do not matter. Each round compares all cliques with the model, which is slow for many attributes.
     rounds
         How many tables are measured; as many as there are attributes by default.
     alpha
-        Which part of a round's budget its table gets, and its choice the rest. [A] Algorithm 1 has 0.5; choices need
-        less than that: on Adult at epsilon 1 the 2-way error is .084 with it, .069 as it is here, .079 of Independent.
+        The share of a round's budget for its table; the choice gets the rest. [A] Algorithm 1 has 0.5, but choices need
+        less: on Adult at epsilon 1 the 2-way error is .084 with 0.5, .069 with 0.9, and .079 for Independent.
     max_size
         Most bytes of the model's junction tree.
     iterations
@@ -105,8 +104,8 @@ class MWEM(Mechanism):
         cells = [float(domain.cells(clique)) for clique in _worth(candidates, domain, int(setting.n))]
         sigma = calibrate(tables / total, l2_sensitivity=setting.k)
         least, most = noise_errors([min(cells), max(cells)], [sigma] * 2, int(setting.n))
-        said = "1 choice" if total == 1 else f"{total:,} choices"
-        of = f"{said} among {len(candidates):,} cliques"
+        number = "1 choice" if total == 1 else f"{total:,} choices"
+        of = f"{number} among {len(candidates):,} cliques"
         selection = Stage(name="selection", rho=setting.rho - first - tables, of=of)
         return Stages.of(count_stage(first), selection, selected_stage(setting, tables, errors=(least, most)))
 
@@ -144,7 +143,7 @@ class MWEM(Mechanism):
         return lambda before: self._fitted_to(desk, before)
 
     def _fitted_to(self, desk: Desk, before: GraphicalModel | None) -> GraphicalModel:
-        """Return the model of all measurements so far, as good as a choice needs it."""
+        """Return the model of all measurements so far, fitted as closely as a choice needs."""
         model = GraphicalModel(iterations=_ROUND_STEPS, memory_limit=self._memory_limit)
         return model.fit(desk.transcript.measurements, desk.domain, start=before, threads=self.threads)
 
@@ -190,6 +189,6 @@ class _Worst(Chooser[GraphicalModel]):
 
 
 def _worth(cliques: Sequence[Clique], domain: Domain, n: int) -> list[Clique]:
-    """Return cliques whose score may be above 0 with n records; where there is none, the one of fewest cells."""
+    """Return the cliques whose score may be above 0 with n records; if there is none, the one of fewest cells."""
     small = [clique for clique in cliques if domain.cells(clique) < 2 * max(n, 1)]
     return small or [min(cliques, key=domain.cells)]

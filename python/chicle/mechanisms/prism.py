@@ -1,10 +1,10 @@
 """Prism (PRIvate Synthesis from Multi-resolution marginals): chicle's own mechanism, and its default.
 
-1. A sliver of budget tells the number of records; from it follows the share of the 1-ways (`selection.share`).
+1. The number of records, for a sliver of the budget; the share of the 1-ways follows from it (`selection.share`).
 2. 1-ways, shares ~ cells^(2/3); values that do not stand out from noise are merged (`measurements.merges`). If the
    1-ways are too noisy for anything else to help, they get the rest of the budget too.
 3. Every attribute also at up to 20, 10 and 5 buckets (`selection.levels`).
-4. A little buys the distance of every pair from independence (`measurements.scores`).
+4. The distance of every pair from independence, for a little budget (`measurements.scores`).
 5. Expected errors (`selection.expected_error`) and one price for precision (`selection.price`) say which pairs to
    measure, at which level and with how much noise.
 6. Small attributes are packed into sets of three and four (the kernel `pack`).
@@ -65,7 +65,7 @@ class Prism(Mechanism):
         check_options(self.options)
 
     def stages(self, setting: Setting) -> Stages:
-        """Split the budget as for `n` records; a fit asks the data for their number, privately."""
+        """Split the budget as for `n` records; a fit measures their number privately."""
         split = Split.of(setting, check_options(self.options))
         number = len(setting.domain) * (len(setting.domain) - 1) // 2
         later = (score_stage(split.selection, number), selected_stage(setting, split.tables, "the chosen sets"))

@@ -33,11 +33,11 @@ class PrismOptions:
     sizes
         Buckets of the levels; ``()`` for none.
     caution
-        How many times what a coarse table hides is counted against it.
+        The factor by which the error that a coarse table hides is multiplied.
     order
         Most attributes of a set: 4, 3, or 2 for no packing.
     triple_bonus, triple_error
-        What a covered triple is worth while pairs are packed, and how wrong one is that nothing covers, as parts of the
+        The worth of a covered triple while pairs are packed, and the error of one that is not covered, as parts of the
         mean distance of pairs of small attributes from independence; ``triple_error=0`` covers none on purpose.
     absorb, low_rank
         Whether margins are absorbed into 1-ways, and whether tables share directions.
@@ -46,11 +46,11 @@ class PrismOptions:
     start
         Where descent starts: ``"mixed"``, ``"tree"`` or ``"independent"``.
     sweeps
-        Most sweeps of descent; it stops before where a sweep lowers the loss by less than a tenth.
+        Most sweeps of descent; it stops earlier once a sweep lowers the loss by less than a tenth.
     threshold
-        How much of its cost a move must gain.
+        The gain that a move must have, as a share of its cost.
     significance
-        By how many standard deviations a move's gain must stand out from noise.
+        By how many standard deviations of the noise a move's gain must stand out.
     replicate
         Descent runs on n over this many records, which are then repeated and refined by one more sweep: less time for
         a little more sampling error in larger cliques. By default 1, 2 or 4, so that a sweep takes seconds.
@@ -104,7 +104,7 @@ class PrismOptions:
 
 
 def check_options(options: PrismOptions | None) -> PrismOptions:
-    """Return the options of Prism, those by default for ``None``."""
+    """Return the options of Prism; the defaults for ``None``."""
     if options is None:
         return PrismOptions()
     if not isinstance(options, PrismOptions):

@@ -1,19 +1,19 @@
 """PrivBayes (Zhang et al. 2017): 1-ways, a Bayesian network of strong dependencies, and the tables of its families.
 
-The network is made of released scores: the InDif of every pair of attributes, one noisy vector, which [P] section 6.1
-puts in the place of mutual information too. So the structure costs one release however many networks are weighed, and
-its sensitivity is the one that `chicle.measurements.scores` proves: each score is the L1 distance of exact counts from
-a product of 1-ways that were released before, and moves by exactly k records at most.
+The network is made from released scores: the InDif of every pair of attributes, one noisy vector, which [P] section 6.1
+uses instead of mutual information too. So the structure costs one release, for any number of networks compared. Its
+sensitivity is the one that `chicle.measurements.scores` proves: each score is the L1 distance of exact counts from a
+product of 1-ways that were released before, and moves by at most k records.
 
 Attributes join the network one by one. A family, an attribute X with parents P, is worth
 
     sum over p in P of InDif(X, p)  -  what measuring it adds to the noise of all tables,
 
-in records. Scores are drawn together as far as their spread is noise; the added noise is that of `dense_marg`,
+in records. Scores are shrunk towards their mean as far as their spread is noise; the added noise is `dense_marg`'s,
 ``k ((T + t)^(3/2) - T^(3/2)) / sqrt(pi rho)`` with ``t = cells^(2/3)`` and T the sum of t over the families so far.
-That is the theta-usefulness of the paper, told by the scores: parents are added while what they explain exceeds the
-noise on the cells they bring, so that there are more of them where the budget is large or values are few. An attribute
-that no parent is worth it for stays alone, with its 1-way.
+That is the theta-usefulness of the paper, computed from scores: parents are added while the dependence they explain
+exceeds the noise of the cells they add, so there are more of them where the budget is large or values are few. An
+attribute for which no parent is worth its noise stays alone, with its 1-way.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MODEL = 16 * 2**20  # bytes of the junction tree up to which families may have 
 class PrivBayes(Mechanism):
     """Measure 1-ways and the families of a Bayesian network; records follow the graphical model of them.
 
-    The module's header tells how the network is chosen. The graphical model of the families is the moralised network;
+    The module's header says how the network is chosen. The graphical model of the families is the moralised network;
     where the paper draws attributes one after another from noisy conditional tables, the model also makes these agree
     with each other and with the 1-ways. Values of low count are merged as in `chicle.MST`.
 
@@ -93,7 +93,7 @@ class PrivBayes(Mechanism):
         first, second, third = parts_of(setting.rho, self.shares)
         if not (candidates := _candidates(setting.domain)):
             return Stages.of(one_way_stage(setting, setting.rho))
-        # Errors as if all pairs were measured; a network has fewer tables, some of them larger.
+        # Errors are those of measuring all pairs; a network has fewer tables, some of them larger.
         return Stages.of(
             one_way_stage(setting, first),
             score_stage(second, len(candidates)),
@@ -105,7 +105,7 @@ class PrivBayes(Mechanism):
         stages = self.stages(Setting.at(desk))
         desk.measure_one_ways(rho=stages.rho("1-way"))
         merged = desk.merged(merge_rare(desk.one_ways(), desk.domain, theta=self.theta))
-        # What noise has left one value of depends on nothing.
+        # An attribute with one value left depends on nothing.
         several = [pair for pair in _candidates(desk.domain) if min(merged.domain.shape(pair)) > 1]
         families: list[Clique] = []
         if several:
@@ -124,7 +124,7 @@ class PrivBayes(Mechanism):
 
 
 def _candidates(domain: Domain) -> list[Clique]:
-    """Return the pairs of which a network has room in memory, whichever are chosen; further parents have the rest."""
+    """Return the pairs small enough for any network of them to fit in half the memory; further parents get the rest."""
     return pairs_with_room(domain, MEMORY_LIMIT // 2)
 
 
@@ -134,11 +134,11 @@ def network(scores: Mapping[Clique, float], domain: Domain, *, noise: float, par
     Parameters
     ----------
     scores
-        How far pairs are from independence, from released values; others are no parent and child.
+        How far pairs are from independence, from released values; other pairs are never joined.
     domain
         The attributes.
     noise
-        What scales the noise of tables: ``k / sqrt(pi rho)``.
+        The scale of the noise of tables: ``k / sqrt(pi rho)``.
     parents
         Most parents of an attribute.
 
@@ -162,11 +162,11 @@ def network(scores: Mapping[Clique, float], domain: Domain, *, noise: float, par
         return explained - added
 
     while not inside.all():
-        # Whichever attribute gains most from one parent joins; further parents come after.
+        # The attribute that gains most from one parent joins; further parents come after.
         single = gains(worth, np.outer(sizes, sizes))
         reach = np.where(inside[None, :] & ~inside[:, None], single, -np.inf)
         if reach.max(initial=-np.inf) <= 0:
-            # Nothing is worth joining; the strongest pair of those outside begins anew.
+            # No attribute gains from joining; the strongest pair outside starts another component.
             apart = np.where(~inside[None, :] & ~inside[:, None], single, -np.inf)
             if apart.max() <= 0:
                 break

@@ -23,8 +23,8 @@ from chicle.selection.dense_marg import dense_marg
 
 __all__ = ["PrivSyn"]
 
-# GUM as published fits its targets by copying records, and what was not measured pays for it: on the fire calls of
-# 2018 at epsilon 1 its 2-way error is .18, that of independent attributes .175, that of the tuned variant .046.
+# GUM as published fits its targets by copying records, at the cost of marginals that were not measured: on the fire
+# calls of 2018 at epsilon 1 its 2-way error is .18, that of independent attributes .175, of the tuned variant .046.
 # Beyond three sweeps of descent records come closer to the noisy targets, but no closer to the true table.
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "gum": {"variant": "tuned", "passes": 10},
@@ -63,7 +63,7 @@ class PrivSyn(Mechanism):
     theta
         Values whose noisy count is below this many sigmas are merged or dropped ([P] 5.3).
     separate, append
-        Take unconnected parts and attributes of one marginal off the generator ([P] 5.3).
+        Whether unconnected parts, and attributes in one marginal only, are made without the generator ([P] 5.3).
     options
         Keyword arguments for the generator. By default GUM runs 10 passes of its tuned variant, and descent three
         sweeps; ``{"variant": "published", "passes": 100}`` is the paper's GUM.
@@ -95,7 +95,7 @@ class PrivSyn(Mechanism):
 
     @property
     def title(self) -> str:
-        """What a plan calls this mechanism."""
+        """The name of this mechanism in a plan."""
         return f"PrivSyn ({self.generator})"
 
     def cost(self, setting: Setting) -> Cost:
@@ -164,13 +164,13 @@ class PrivSyn(Mechanism):
     def _model(self) -> Model:
         options = self._options()
         if self.generator == "pgm":
-            # The likeliest model needs neither tables that agree nor help with the easy parts.
+            # A maximum-likelihood model needs neither consistent tables nor help with the easy parts.
             return GraphicalModel(**options)
         return ComposedModel(kernel=self.generator, options=options, separate=self.separate, append=self.append)
 
 
 def _check_model(cliques: Sequence[Clique], domain: Domain, options: Mapping[str, Any]) -> None:
-    """Refuse cliques that no graphical model can hold before anything is spent."""
+    """Raise for cliques that no graphical model can hold, before anything is spent."""
     limit = memory_bytes(options.get("memory_limit", MEMORY_LIMIT))
     if (size := model_bytes(cliques, domain)) > limit:
         raise InfeasibleError(
@@ -180,7 +180,7 @@ def _check_model(cliques: Sequence[Clique], domain: Domain, options: Mapping[str
 
 
 def _within(size: int, chosen: Sequence[Clique], domain: Domain) -> list[Clique]:
-    """Return cliques, the first first, as long as their junction tree takes no more than so many bytes."""
+    """Return the cliques, taken in order, with which the junction tree takes at most `size` bytes."""
     kept: list[Clique] = []
     for clique in chosen:
         if jt_size([*kept, clique], domain) <= size:

@@ -1,6 +1,6 @@
-"""Rounds: choose, measure, refit, until the budget ends exactly. One driver for all mechanisms that adapt.
+"""Rounds: choose, measure, refit, until the budget is spent exactly. One driver for all adaptive mechanisms.
 
-A schedule says what each round may spend, a chooser what is measured with it: by the exponential mechanism, one query a
+A schedule sets what each round may spend, a chooser picks what it measures: by the exponential mechanism, one query a
 round, or by noisy scores, many at once. Choosers pay at the desk, so each round is a sequence of releases whose
 parameters depend on earlier releases only.
 """
@@ -59,7 +59,7 @@ class Schedule(ABC):
         """Return the next round."""
 
     def moved(self, picks: Sequence[Pick], distance: float) -> None:
-        """Hear by how many records a round has moved the model on what it measured; by default it changes nothing."""
+        """React to how far a round moved the model on what it measured, in records; by default do nothing."""
         del picks, distance
 
 
@@ -93,7 +93,7 @@ class Chooser(ABC, Generic[_Model]):
 
     @abstractmethod
     def choose(self, desk: Desk, model: _Model, now: Round) -> list[Pick]:
-        """Return what to measure, at most `now.choosing` being spent on it; nothing, to end the rounds."""
+        """Return what to measure, spending at most `now.choosing`; an empty list ends the rounds."""
 
 
 def rounds(

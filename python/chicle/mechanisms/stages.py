@@ -1,4 +1,4 @@
-"""Stages: the one description of how a mechanism splits its budget, read by `plan` and by `fit` alike."""
+"""Stages: how a mechanism splits its budget, for both `plan` and `fit`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Setting:
-    """What a mechanism splits its budget by: all of it public.
+    """What a mechanism knows when it splits its budget; all of it public.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Setting:
 
     @classmethod
     def at(cls, desk: Desk) -> Setting:
-        """Return the table behind a desk, with what may be spent there; the number of records is not known."""
+        """Return the setting of a desk, with what may be spent there; the number of records is not known."""
         return cls(desk.domain, desk.left, desk.k)
 
 
@@ -109,11 +109,11 @@ class Stages:
 
     @classmethod
     def of(cls, *stages: Stage | None) -> Stages:
-        """Return stages that cost something."""
+        """Return the given stages, without those that cost nothing."""
         return cls(tuple(stage for stage in stages if stage is not None and stage.rho > 0))
 
     def rho(self, name: str) -> float:
-        """Return what the stage of a name may spend: 0, where there is none."""
+        """Return what the stage of a name may spend; 0 if there is none."""
         return sum(stage.rho for stage in self.all if stage.name == name)
 
     def __getitem__(self, name: str) -> Stage:

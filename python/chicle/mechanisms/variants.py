@@ -32,7 +32,7 @@ def mechanism_names() -> list[str]:
 
 
 def named_mechanism(name: str) -> Callable[..., Mechanism]:
-    """Return what makes the mechanism of a name, from its parameters.
+    """Return the class, or the variant of one, that makes a mechanism from its parameters.
 
     Examples
     --------
@@ -42,6 +42,6 @@ def named_mechanism(name: str) -> Callable[..., Mechanism]:
     if name in BY_NAME:
         return BY_NAME[name]
     if name not in _VARIANTS:
-        raise ParameterError(f"there is no mechanism {name!r}; it is one of {', '.join(mechanism_names())}")
+        raise ParameterError(f"there is no mechanism {name!r}; known are {', '.join(mechanism_names())}")
     mechanism, parameters = _VARIANTS[name]
     return partial(mechanism, **parameters)

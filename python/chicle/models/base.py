@@ -1,7 +1,7 @@
-"""Models: what was learnt from measurements. Everything here is post-processing: it cannot reach the private data.
+"""Models: learnt from measurements. Everything here is post-processing: it cannot reach the private data.
 
-A model is fitted to measurements once. It can then be asked what it expects of any query, it makes records, and its
-state goes into the file of a release, so that a load never fits again. Families are registered by name; a user's own
+A model is fitted to measurements once. It then gives the expected counts of any query and makes records. Its state goes
+into the file of a release, so that a load never fits again. Families are registered by name; a user's own
 model, registered by the same decorator, saves and loads like ours.
 """
 
@@ -34,11 +34,11 @@ _Class = TypeVar("_Class", bound="type[Model]")
 
 _FAMILIES: dict[str, type[Model]] = {}
 
-_REFERENCE = 0xA1  # the seed of the records that `expect` counts; no secret, so that anyone can count them again
+_REFERENCE = 0xA1  # the seed of the records that `expect` counts: public, so that anyone can make them again
 
 
 def register_model(family: str) -> Callable[[_Class], _Class]:
-    """Register a class of models under a name, by which releases are saved and loaded."""
+    """Register a class of models under a family name; releases with such models can be saved and loaded."""
 
     def register(model: _Class) -> _Class:
         taken = _FAMILIES.get(family)
@@ -90,9 +90,9 @@ class Model(ABC):
         domain
             The attributes.
         merge
-            Which values are one.
+            The merge of values, if there is one.
         start
-            A fitted model of the same class to go on from, where the class can.
+            A fitted model of the same class to start from, where the class supports it.
         threads
             How many threads to use; all there are, if ``None``.
         progress
@@ -116,7 +116,7 @@ class Model(ABC):
 
     @property
     def merge(self) -> Merge:
-        """Which values are one inside the model."""
+        """The merge of values inside the model."""
         _ = self.domain
         return self._merge
 
@@ -149,7 +149,7 @@ class Model(ABC):
     def records(
         self, n: int, seed: int | None = None, *, threads: int | None = None, progress: Progress | None = None
     ) -> Records:
-        """Make `n` records. The seed fixes them, whatever the number of threads."""
+        """Make `n` records. The seed fixes them; the number of threads does not matter."""
         _ = self.domain
         n, seed = integer("n", n, 0), check_seed(seed)
         made = self.draw_records(n, seed, threads=threads, progress=progress)
@@ -160,7 +160,7 @@ class Model(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what was learnt, as arrays: all that `restore` needs beside the parameters."""
+        """Return what was learnt, as arrays: all that `restore` needs apart from the parameters."""
         _ = self.domain
         own = self.to_arrays()
         common = {**self.merge.to_arrays(), "total": np.array(self.total)}
@@ -225,7 +225,7 @@ class Model(ABC):
 
 
 class CountedModel(Model):
-    """A model that can only make records: what it expects is counted from records of its own."""
+    """A model that can only make records: it counts its own records to answer `expect`."""
 
     def expect_tables(self, queries: Sequence[QueryLike], *, threads: int | None) -> list[Floats]:
         """Return expected counts over the merged domain."""

@@ -1,11 +1,11 @@
-"""Take the easy parts of the marginal graph off a record kernel ([P] section 5.3), whichever kernel it is.
+"""Make the easy parts of the marginal graph without a record kernel ([P] section 5.3); any kernel makes the rest.
 
 - **Separate and join**: attributes that no chain of cliques connects are independent in the model, so each connected
-  component is generated alone and the columns are joined; a kernel then never trades the error of one for another's.
+  component is generated alone and the columns are joined. A kernel then never trades the error of one for another's.
 - **Attribute appending**: an attribute in only one clique cannot disturb any other clique. It is left out, and drawn
   afterwards given the rest of its clique, in one pass and exactly up to rounding.
 
-Both repeat: taking an attribute off may leave others in one clique only, or cut a component in two.
+Both repeat: without an attribute, others may be in one clique only, or a component may fall apart.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def compose(
     separate: bool = True,
     append: bool = True,
 ) -> Records:
-    """Generate records by a kernel, appending and joining what needs no kernel.
+    """Generate records by a kernel; attributes and components that need no kernel are appended and joined.
 
-    Every attribute must be in some target; targets of one attribute do not connect anything.
+    Every attribute must be in some target; targets of one attribute connect nothing.
     """
     rng = np.random.default_rng(seed)
     columns: dict[str, Codes] = {}
@@ -82,9 +82,9 @@ def _generate(
 
 
 def _leaf(targets: Sequence[Measurement]) -> tuple[Measurement, Clique] | None:
-    """Return a target some of whose attributes are in no other target of two or more, with those attributes.
+    """Return a target that has attributes in no other target of two or more, with those attributes.
 
-    At least one attribute of it must be left to the others, unless it is the only target there is.
+    It must share at least one attribute with other targets, unless it is the only target.
     """
     held = Tally(name for target in targets for name in target.clique)
     for target in targets:
@@ -95,7 +95,7 @@ def _leaf(targets: Sequence[Measurement]) -> tuple[Measurement, Clique] | None:
 
 
 def _margin(target: Measurement, without: Clique) -> list[Measurement]:
-    """Return what a target says of its other attributes, where those are at least two."""
+    """Return the margin of a target without some attributes; nothing if fewer than two are left."""
     kept = tuple(name for name in target.clique if name not in without)
     return [target.margin(kept)] if len(kept) >= 2 else []
 
@@ -115,7 +115,7 @@ def _append(
     shape = domain.shape(appended)
     table = np.maximum(np.transpose(np.asarray(target.values, dtype=np.float64), axes), 0.0)
     table = table.reshape(-1, int(np.prod(shape)))
-    # A cell of the given attributes with nothing in it follows the clique as a whole.
+    # Where the given attributes have an empty cell, the margin of the whole clique is used.
     empty = table.sum(axis=1) <= 0
     table[empty] = table.sum(axis=0) if table.sum() > 0 else 1.0
     cell = np.zeros(n, dtype=np.int64)

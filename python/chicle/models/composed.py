@@ -25,7 +25,7 @@ from chicle.models.mcf import mcf
 __all__ = ["KERNELS", "ComposedModel", "check_options"]
 
 KERNELS: Mapping[str, Callable[..., Records]] = {"gum": gum, "descent": descend, "mcf": mcf}
-"""What makes records of consistent tables."""
+"""The kernels that make records of consistent tables."""
 
 
 def check_options(kernel: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
@@ -34,7 +34,7 @@ def check_options(kernel: Callable[..., Any], name: str, options: Mapping[str, A
     known = [option for option in taken if option not in ("seed", "threads", "progress", "zeros")]
     for option in options:
         if option not in known:
-            raise ParameterError(f"options of {name!r} have no {option!r}; there are {', '.join(known)}")
+            raise ParameterError(f"{name!r} has no option {option!r}; it has {', '.join(known)}")
 
 
 @register_model("composed")
@@ -49,7 +49,7 @@ class ComposedModel(CountedModel):
     options
         Keyword arguments of the kernel.
     separate, append
-        Whether unconnected parts, and attributes in one table only, are taken off the kernel ([P] 5.3).
+        Whether unconnected parts, and attributes in one table only, are made without the kernel ([P] 5.3).
     """
 
     kernel: str = "gum"

@@ -20,7 +20,7 @@ from chicle.models.descent import Descent, NamedStart, Start
 
 __all__ = ["DenoisedModel"]
 
-# Most attributes of cells that a sweep may have to look up, over all records: a few seconds' work. Above it records are
+# Most look-ups of a sweep, one for each record and attribute of a table: a few seconds' work. Above it, records are
 # repeated.
 _WORK = 2_000_000_000
 
@@ -39,11 +39,11 @@ class DenoisedModel(CountedModel):
     start
         Where descent starts: ``"mixed"``, ``"tree"`` or ``"independent"``.
     sweeps
-        Most sweeps of descent; it stops before where a sweep lowers the loss by less than a tenth.
+        Most sweeps of descent; it stops earlier once a sweep lowers the loss by less than a tenth.
     threshold
-        How much of its cost a move must gain.
+        The gain that a move must have, as a share of its cost.
     significance
-        By how many standard deviations a move's gain must stand out from noise.
+        By how many standard deviations of the noise a move's gain must stand out.
     replicate
         Descent runs on n over this many records, which are then repeated and refined by one more sweep. By default 1,
         2 or 4, so that a sweep takes seconds.
@@ -84,7 +84,7 @@ class DenoisedModel(CountedModel):
         sizes = [one for one in measurements if not one.clique]
         tables = [one for one in measurements if len(one.clique) > 1]
         if len(sizes) + len(singles) + len(tables) < len(measurements):
-            raise DomainError("a denoised model takes no 1-way in buckets; use descent")
+            raise DomainError("a denoised model takes no 1-way in buckets; use a DescentModel")
         self._total = max(estimate_total([*sizes, *singles]), 1)
         self._targets = denoise(
             singles,
@@ -144,7 +144,7 @@ class DenoisedModel(CountedModel):
         made = descent.records
         if n == 0:
             return made
-        # In any order: blocks of records are moved alike, and neighbours should tell nothing of each other.
+        # Shuffled, since blocks of records move alike: the position of a record must carry no information.
         rows = rng.permutation(np.arange(n) % size)
         made = Records({name: made[name][rows] for name in made}, domain)
         if copies == 1:

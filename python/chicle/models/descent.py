@@ -63,13 +63,13 @@ def descend(
         ``"tree"`` (the default), ``"independent"`` or ``"mixed"``, half of each, see `chicle.models.draws`; or
         records to start from, which are not changed.
     sweeps
-        Most sweeps over all attributes. Noisy measurements want few (3 or so), exact ones more.
+        Most sweeps over all attributes. Noisy measurements need few (about 3), exact ones more.
     threshold
-        A record moves where the gain exceeds `threshold` times what the move itself costs. At 1 every move lowers the
-        weighted squared error; lower values also take moves that raise it a little and mix faster.
+        A record moves where the gain exceeds `threshold` times the cost of the move. At 1 every move lowers the
+        weighted squared error; lower values also accept moves that raise it a little, and mix faster.
     significance
-        A record moves only where the gain also exceeds so many standard deviations of what the noise of the
-        measurements adds to it, so that records follow what stands out and not the noise. 0 for exact counts.
+        A record moves only where the gain also exceeds this many standard deviations of the noise in it, so that
+        records do not follow the noise of the measurements. 0 for exact counts.
     tolerance
         Stop once a sweep lowers the mean error by less than this share of it.
     seed
@@ -115,7 +115,7 @@ def descend(
 
 
 class Descent:
-    """Residual descent, sweep by sweep: what `descend` does, for those who want to stop or look in between.
+    """Residual descent, sweep by sweep: `descend` for callers that stop or look in between.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class Descent:
 
     @property
     def loss(self) -> float:
-        """What is minimised: the weighted sum of squared differences, the weights as ratios to the largest."""
+        """The objective: the weighted sum of squared differences; the largest weight is 1."""
         return self._kernel.fit()[1]
 
     @property
@@ -202,7 +202,7 @@ class Descent:
         """Return the records without a copy; the descent is over."""
         columns = self._kernel.finish()
         if not columns:
-            raise ParameterError("the records of this descent were handed over already; keep them, or begin anew")
+            raise ParameterError("this descent is finished and its records were returned; keep them, or start another")
         return Records(dict(zip(self._domain, columns, strict=True)), self._domain)
 
     def _start(

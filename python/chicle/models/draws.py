@@ -30,7 +30,7 @@ def draw_independent(
     Parameters
     ----------
     measurements
-        Of any cliques: each attribute follows the most precise margin that they hold of it, or is uniform.
+        Of any cliques: each attribute follows its most precise margin, or is uniform if it has none.
     domain
         The attributes.
     n
@@ -100,8 +100,8 @@ def draw_mixed(
 ) -> Records:
     """Draw every other record along the tree, the rest with independent attributes.
 
-    Where attributes nearly determine each other, descent comes nearer to the truth from half of each than from either
-    alone; elsewhere it matters little (`docs/prism-ablation.md`).
+    Where attributes nearly determine each other, descent comes closer to the truth from half of each than from either
+    alone; otherwise it matters little (`docs/prism-ablation.md`).
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def draw_columns(
     seed: int | None,
     threads: int | None,
 ) -> Records:
-    """Draw columns: each by its own weights, or by those that the code of its parent column says.
+    """Draw columns: each by its own weights, or by the weights for the code of its parent column.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def draw_columns(
     ones
         The weights of each attribute's codes.
     laws
-        For some attributes their parent, and a row of weights for each code of it.
+        For some attributes their parent, and a row of weights for each of the parent's codes.
     n, seed, threads
         As for `draw_independent`.
     """

@@ -35,7 +35,7 @@ DECAYS: Mapping[str, Callable[[int], float]] = {
     "sqrt": lambda t: 1 / sqrt(1 + 0.0472 * t),
     "constant": lambda _: 1.0,
 }
-"""What alpha is multiplied by in pass t, from 0: the four decays of [P] 5.3, and none.
+"""The factor of alpha in pass t, from 0: the four decays of [P] 5.3, and none.
 
 The step decay is the published one; the others have rates that take them to the same factor at pass 100.
 """
@@ -45,7 +45,7 @@ MAX_RECORDS = 2**31 - 1
 
 @dataclass(frozen=True)
 class _Options:
-    """What a variant stands for."""
+    """The options of a variant."""
 
     alpha: float
     decay: Decay
@@ -96,7 +96,7 @@ def gum(
     Parameters
     ----------
     targets
-        The tables to match, as `chicle.project` or `chicle.measure` give them, of any number of attributes. Negative
+        The tables to match, as `chicle.project` or `Desk.measure` return them, of any number of attributes. Negative
         values count as 0, and each table is then scaled to add up to `n` (one without any positive value is taken as
         even). Targets that agree with each other are matched best.
     domain
@@ -111,15 +111,15 @@ def gum(
         How often to visit all targets.
     variant
         ``"published"``: the options of the paper. ``"tuned"``: ``growth="proportional"``, ``removal="excess"``,
-        ``pairing="matched"``, ``duplicate=0.03``, ``alpha=0.7``, ``order="strongest-first"``, for which ten passes do.
-        The options below overrule it one by one.
+        ``pairing="matched"``, ``duplicate=0.03``, ``alpha=0.7``, ``order="strongest-first"``; ten passes suffice.
+        The options below override it one by one.
     alpha
         Update rate of the first pass.
     decay
         How alpha falls from pass to pass: a key of `DECAYS`.
     duplicate
-        Which share of the growth is by copies, or the shares of successive passes, repeated. Published: ``(0.5, 1.0)``.
-        Cells without a record are always filled by replacement.
+        The share of growth by copies, or the shares of successive passes, repeated. Published: ``(0.5, 1.0)``. Cells
+        without a record are always filled by replacement.
     growth
         ``"multiplicative"``: a cell with s records and target t grows by ``min(t - s, alpha * s)``, an empty one by
         ``alpha * t``. ``"proportional"``: by ``alpha * (t - s)``.
@@ -127,13 +127,12 @@ def gum(
         ``"capped"``: a cell shrinks by ``min(s - t, beta * s)``, with beta such that totals agree. ``"excess"``: in
         proportion to ``s - t``.
     pairing
-        Which freed record goes to which cell when replaced: ``"random"``; ``"matched"``, those first that need to
+        Which freed record goes to which cell when replaced: ``"random"``; ``"matched"``, first those that need to
         change only one attribute, if possible the one that depends least on the others; ``"flow"``, so that the fewest
-        attributes change in all (see `chicle.mcf`).
+        attributes change in all (see `chicle.models.mcf.mcf`).
     order
-        ``"worst-first"``: the target with the largest error at its last visit first; ``"strongest-first"``: those of
-        the attributes that depend on each other most first, so that fewer visits undo others; ``"given"``;
-        ``"random"``.
+        ``"worst-first"``: the target with the largest error at its last visit first; ``"strongest-first"``: targets of
+        strongly dependent attributes first, so that fewer visits undo others; ``"given"``; ``"random"``.
     seed
         Fixes all draws.
     threads
@@ -237,7 +236,7 @@ class Gum:
             threads_or_all(threads),
         )
         self._errors: npt.NDArray[np.float64] | None = None
-        # What the last pass found says which target is worst: counting all of them again would cost a fifth of a pass.
+        # Visits are ordered by the errors that the last pass found: counting again would cost a fifth of a pass.
         self._found = self.errors
         self._means: list[float] = []
 
@@ -316,7 +315,7 @@ def independent_start(targets: Sequence[Measurement], domain: Domain, n: int, *,
         found = [target.margin((name,)).values for target in targets if name in target.clique]
         if not found:
             raise DomainError(f"attribute {name!r} is in no target; add a target of ({name!r},) or give a start")
-        # Margins of tables that add up to n need no further projection, so any total of at least 1 does.
+        # Margins of tables that add up to n need no further projection; any total of at least 1 serves.
         means.append(Measurement((name,), onto_total(np.mean(found, axis=0), max(n, 1)), 1.0))
     return draw_independent(means, domain, n, seed=seed)
 

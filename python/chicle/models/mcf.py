@@ -1,6 +1,6 @@
 """MCF: records made to match one marginal after another, changing as few attributes as possible ([P] section 5.1).
 
-The baseline that the paper compares GUM with: each visit matches one target in full, whatever that does to the others.
+The baseline that the paper compares GUM with: each visit matches one target in full and ignores the others.
 On exact, consistent targets (Adult, 91 pairs) it comes closer than GUM; the paper's argument is about noisy ones.
 """
 

@@ -23,14 +23,14 @@ from chicle.query import Query, QueryLike
 __all__ = ["GraphicalModel", "Pgm", "Zeros", "jt_size", "jt_sizes", "model_bytes", "pairs_with_room", "pgm"]
 
 Zeros: TypeAlias = Mapping[Clique, npt.ArrayLike]
-"""Structural zeros: for some cliques which of their cells no record can be in, as an array of truth values."""
+"""Structural zeros: for some cliques, the cells that no record can be in, as an array of truth values."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _BYTES = 8  # of a cell
 _BYTES_OF_TREE = 400  # that the model of a tree takes for each measured cell, at most
 _VECTORS = 32  # that fitting keeps, with a number for each measured value
-_BATCH = 5  # steps between two looks at whether to go on
+_BATCH = 5  # steps between two checks of convergence
 _WINDOW = 10  # steps over which the loss must fall
 
 
@@ -49,8 +49,8 @@ def pgm(
 ) -> Records:
     """Make records that follow the graphical model of the measurements.
 
-    Each measurement weighs by ``1 / sigma**2``. What no measurement speaks of is as even as it can be: attributes that
-    no chain of cliques connects are independent, and an attribute that nobody measured is uniform.
+    Each measurement weighs by ``1 / sigma**2``. The model has the largest entropy that the measurements allow:
+    attributes that no chain of cliques connects are independent, and an attribute that was not measured is uniform.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def pgm(
 
 
 class Pgm:
-    """A graphical model of measurements: fitted step by step, asked for marginals, drawn from.
+    """A graphical model of measurements: fit it step by step, ask it for marginals, draw records from it.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Pgm:
     zeros
         Structural zeros: cells that must stay empty, of any cliques. These cliques become part of the model.
     start
-        A model to go on from: its potentials are kept wherever a clique was measured by both, at the same resolution.
+        A model to start from: its potentials are kept for every clique that both measure at the same resolution.
         Or the potentials themselves, one table for each measurement.
 
     Attributes
@@ -153,7 +153,7 @@ class Pgm:
         self._cells = sum(target.values.size for target in targets)
 
     def step(self, count: int = 1) -> float:
-        """Lower the loss by that many steps, or until there is nothing left to gain; return the loss."""
+        """Take this many steps, fewer if the loss cannot be lowered further; return the loss."""
         self.trace += self._kernel.steps(integer("count", count, 1))
         return self.trace[-1]
 
@@ -209,8 +209,8 @@ class Pgm:
     def marginals(self, cliques: Iterable[QueryLike | Iterable[str]]) -> list[Floats]:
         """Return the expected counts of any cliques, axes in their order; or of queries in buckets.
 
-        Those inside the junction tree are read off it, others are worked out by messages along it, which cliques asked
-        for together share; if one takes more than the memory limit, an `InfeasibleError` says so.
+        Those inside the junction tree are read off it, others are computed by messages along it, which the cliques of
+        one call share; if one takes more than the memory limit, an `InfeasibleError` says so.
         """
         asked = [one.checked(self._domain) if isinstance(one, Query) else self._domain.check(one) for one in cliques]
         tables = self._kernel.marginals([self._axes(one) for one in asked])
@@ -223,8 +223,8 @@ class Pgm:
         Parameters
         ----------
         cells
-            How many cells working out one clique may touch: about a second of one core for every 2e9. A table that is
-            stored counts tenfold. What other cliques ask for does not matter, though they share work.
+            How many cells computing one clique may touch: about a second of one core for every 2e9. A table that is
+            stored counts tenfold. A clique counts alone, though cliques share work.
         cliques
             Any cliques. Those above the memory limit are ``None``, too.
         """
@@ -237,7 +237,7 @@ class Pgm:
         ]
 
     def records(self, n: int | None = None, seed: int | None = None) -> Records:
-        """Draw `n` records, by default `total`: counts of cells are rounded at random, right on average."""
+        """Draw `n` records, by default `total`: counts of cells are rounded at random, without bias."""
         check_size(n)
         columns = self._kernel.records(self.total if n is None else n, check_seed(seed))
         return Records(dict(zip(self._domain, columns, strict=True)), self._domain)
@@ -301,7 +301,7 @@ class GraphicalModel(Model):
 
     @property
     def pgm(self) -> Pgm:
-        """The model itself."""
+        """The fitted `Pgm`."""
         _ = self.domain
         return self._pgm
 
@@ -406,18 +406,18 @@ def jt_sizes(
 
 
 def pairs_with_room(domain: Domain, memory: int = MEMORY_LIMIT) -> list[Clique]:
-    """Return the pairs of which the model of a tree has room in memory, whichever are chosen."""
+    """Return the pairs that are small enough for a model of any tree of them to fit in memory."""
     most = memory // (_BYTES_OF_TREE * len(domain))
     return [pair for pair in pairs(domain) if domain.cells(pair) <= most]
 
 
 def model_bytes(cliques: Sequence[Clique], domain: Domain) -> int:
-    """Return all the memory that a `Pgm` of measurements of these cliques, not in buckets, counts against its limit."""
+    """Return the bytes that a `Pgm` of measurements of these cliques, not in buckets, counts against its limit."""
     return 2 * jt_size(cliques, domain) + _BYTES * (2 + _VECTORS) * sum(domain.cells(clique) for clique in cliques)
 
 
 def _key(target: Measurement) -> tuple[Any, ...]:
-    """Return what tells whether two measurements have the same cells."""
+    """Return a key that is equal for measurements with the same cells."""
     return target.query.key
 
 

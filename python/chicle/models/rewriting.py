@@ -1,13 +1,13 @@
 """The order in which attributes are rewritten by GUM: the one that depends least on the others first.
 
-A record that gets another code of one attribute loses what made it fit the other codes. So a visit of one target pulls
-all other targets of that attribute towards independence. They then rewrite records of their own, and the more an
-attribute depends on others, the more the visits of a pass undo each other, also in small steps (figures: docs/gum.md).
+A record that gets another code of one attribute no longer fits its other codes. So a visit of one target pulls all
+other targets of that attribute towards independence. Their visits then rewrite other records. The more an attribute
+depends on others, the more the visits of a pass undo each other, also in small steps (figures: docs/gum.md).
 
-So a visit chooses what it rewrites. Attributes are taken off one by one, always the one that depends least on those
-that are left, and a visit rewrites the attribute of its clique that was taken off first. That disturbs its targets with
-attributes taken off later, which are as few as any order can make them (smallest last, Matula and Beck 1983), and those
-with attributes taken off earlier, which are visited later in the pass and mended without it.
+So a visit chooses what it rewrites. Attributes are removed one by one, always the one that depends least on those that
+are left, and a visit rewrites the attribute of its clique that was removed first. That disturbs its targets with
+attributes removed later, which are as few as in any order (smallest last, Matula and Beck 1983), and its targets with
+attributes removed earlier, which are visited later in the pass and then rewrite those.
 Cost: O(cells) for each pair of attributes in a target, and O(attributes^2).
 """
 
@@ -25,7 +25,7 @@ __all__ = ["rewriting_ranks", "strongest_first"]
 
 
 def rewriting_ranks(targets: Sequence[Measurement], domain: Domain) -> list[int]:
-    """Return the place of each attribute in the order in which they are rewritten.
+    """Return the rank of each attribute in the order of rewriting.
 
     How much two attributes depend on each other is the total variation distance of their counts from independence.
     """
@@ -48,7 +48,7 @@ def rewriting_ranks(targets: Sequence[Measurement], domain: Domain) -> list[int]
 
 
 def strongest_first(cliques: Sequence[Clique], places: Sequence[int], domain: Domain) -> list[int]:
-    """Return positions of cliques in the order of visits: attributes that were taken off last come first."""
+    """Return positions of cliques in the order of visits: attributes that were removed last come first."""
 
     def key(position: int) -> list[int]:
         return sorted((-places[domain.position(name)] for name in cliques[position]), reverse=True)

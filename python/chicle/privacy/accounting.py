@@ -17,7 +17,7 @@ a budget (mu, rho) is never above it. How that is ensured:
 - `math` functions are trusted to 16 ulps (glibc's own tests fail above 9). Every formula below avoids harmful
   cancellation, so each of its terms is good to `_ROUNDING`; that error is added to the result.
 - The GDP inverses return a point at which the rounded-up delta was *computed* and meets the target. This is safe
-  whatever the search did. The zCDP bound holds at every Renyi order, so the search for the best order is safe too.
+  for any path of the search. The zCDP bound holds at every Renyi order, so the search for the best order is safe too.
 
 The price is a relative error below 1e-10 in the working range (epsilon from 1e-3 to 100, delta from 1e-15 to 1e-2); it
 grows far outside, always to the safe side. Cost: at most 63 evaluations of a closed form, under a millisecond.
@@ -144,7 +144,7 @@ def choice_mu(*, epsilon: float) -> float:
     ("bounded range", Durfee and Rogers 2019), 0 <= t <= eps. The trade-off function is convex, runs from (0, 1) to
     (1, 0), and its slopes lie between -e^t and -e^(t - eps); so it is nowhere below the two straight lines of these
     slopes, which meet at (q, 1 - p) with p = e^t q and 1 - p = e^(t - eps) (1 - q). G_mu lies below both lines if it
-    passes below that kink: mu >= Phi^-1(p) - Phi^-1(q). Now logit p - logit q = eps, whatever t is. Of all intervals
+    passes below that kink: mu >= Phi^-1(p) - Phi^-1(q). Now logit p - logit q = eps for every t. Of all intervals
     of that length in logits the one around 0 is the longest in normal quantiles: their derivative in logits is
     h(z) = Phi(z) Phi(-z) / phi(z) at z = Phi^-1(q), even in z and falling in abs(z). (h' < 0 for z > 0 says
     R(z) < 1 / (z + phi(z)/Phi(z)) of the Mills ratio R; Boyd's bound, R(z) <= pi / (2 z + sqrt((pi-2)^2 z^2 + 2 pi)),

@@ -1,4 +1,4 @@
-"""A claim: the privacy of a release that was not made by chicle, in the words of whoever made it."""
+"""A claim: the privacy of a release that was not made by chicle, in the words of those who made it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Claim"]
 
 @dataclass(frozen=True, repr=False)
 class Claim(Guarantee):
-    """Privacy stated by somebody else. chicle added no noise, spent nothing, and cannot verify it.
+    """Privacy claimed by somebody else. chicle added no noise, spent nothing, and cannot verify it.
 
     A claim is not a ledger: it has no budget and pays for nothing.
 
@@ -65,7 +65,7 @@ class Claim(Guarantee):
         )
 
     def unpaid(self, tables: Iterable[tuple[Clique, float, int]], *, l2_sensitivity: int) -> list[Clique]:
-        """Return nothing: whoever makes the claim accounts for all tables."""
+        """Return nothing: those who make the claim account for all tables."""
         del tables, l2_sensitivity
         return []
 
@@ -78,7 +78,7 @@ class Claim(Guarantee):
         return {"protected": self.protected, "claim": self.text}
 
     def terms(self, max_records_per_person: int) -> Terms:
-        """Return the claim in words, for a report; rows of a person are the business of whoever makes it."""
+        """Return the claim in words, for a report; those who make it answer for the rows of a person."""
         del max_records_per_person
         return Terms(
             promise="claimed by others",

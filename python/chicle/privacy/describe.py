@@ -115,5 +115,5 @@ def _noise(ledger: Ledger) -> str:
     if not ledger.protected:
         return "TEST NOISE from a seed: not private"
     kinds = sorted({event.kind for event in ledger.events})
-    said = ", ".join(_NOISE.get(kind, kind) for kind in kinds) or "none"
-    return f"{said}, from the operating system's random generator"
+    names = ", ".join(_NOISE.get(kind, kind) for kind in kinds) or "none"
+    return f"{names}, from the operating system's random generator"

@@ -63,7 +63,7 @@ class Event(ABC):
             if isinstance(self.clique, str) or not all(isinstance(name, str) for name in self.clique):
                 raise PrivacyError("an event's clique is a tuple of attribute names")
             set_field("clique", tuple(self.clique))
-        # Numbers become Python floats, so that costs are computed in double precision whatever type was given.
+        # Numbers become Python floats, so that costs are computed in double precision for any given type.
         for name in _NUMBERS & {field.name for field in fields(self)}:
             set_field(name, positive(name, getattr(self, name)))
 

@@ -1,6 +1,6 @@
 """The privacy guarantee of a release: either chicle's own accounting (`Ledger`) or what somebody else says (`Claim`).
 
-Whoever prints, saves or reports a release needs the same few answers from both, and asks for them through `Guarantee`.
+Code that prints, saves or reports a release needs the same few answers from both; `Guarantee` is their interface.
 Only a ledger can pay for a release.
 """
 

@@ -39,7 +39,7 @@ class Ledger(Guarantee):
     budget
         What may be spent.
     noise
-        For tests only: a `TestNoise`, which marks the ledger, and whatever is released on it, as not protected.
+        For tests only: a `TestNoise`, which marks the ledger, and all that is released on it, as not protected.
 
     Examples
     --------

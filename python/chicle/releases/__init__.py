@@ -1,1 +1,1 @@
-"""What a fit leaves: the release, its file, its tables for others, and the error bounds that follow from it."""
+"""Releases: the public outcome of a fit, its file, its tables for others, and error bounds."""

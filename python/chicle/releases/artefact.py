@@ -1,9 +1,9 @@
 """A release as one file: a zip of JSON and plain arrays, without code and without anything private.
 
 `release.json` holds the schema, a ledger or a claim, the mechanism with its parameters, the transcript and the family
-of the model; the tables that it names are `.npy` files (numpy's own format, never pickled), so that
-``numpy.load("adult.chicle")`` shows them to anyone. `sha256` is a checksum over all others. Reading believes nothing:
-sizes are bounded before anything is unpacked, and `releases.contents` checks the rest.
+of the model. The tables that it names are `.npy` files (numpy's own format, never pickled), so that anyone can read
+them by ``numpy.load("adult.chicle")``. `sha256` is a checksum over all others. Reading trusts nothing: sizes are
+bounded before anything is unpacked, and `releases.contents` checks the rest.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _HEADER, _SUM = "release.json", "sha256"
 _MOST_MEMBERS = 200_000
 _MOST_JSON = 256 * 2**20
 _FIX = "make or copy it again"
-_WHEN = (1980, 1, 1, 0, 0, 0)  # the same release is the same bytes
+_WHEN = (1980, 1, 1, 0, 0, 0)  # constant, so that equal releases are equal bytes
 
 
 def write_artefact(path: str | Path, contents: Contents) -> None:
-    """Write a file that is whole or not there."""
+    """Write a release to a file; a failed write leaves no partial file."""
     try:
         header, arrays = members_of(contents)
         text = json.dumps(header, indent=1, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"this release can not be saved: {error}; parameters must be plain data") from None
+        raise ParameterError(f"this release cannot be saved: {error}; parameters must be plain data") from None
     members = {_HEADER: text.encode(), **{f"{name}.npy": data for name, data in arrays.items()}}
     if sum(map(len, members.values())) > MEMORY_LIMIT or len(members[_HEADER]) > _MOST_JSON:
         raise InfeasibleError(f"this release is too large to be saved: it has more than {MEMORY_LIMIT >> 30} GiB")
@@ -47,15 +47,15 @@ def write_artefact(path: str | Path, contents: Contents) -> None:
             for name, data in members.items():
                 file.writestr(zipfile.ZipInfo(name, _WHEN), data, zipfile.ZIP_DEFLATED)
     except OSError as error:
-        raise ArtefactError(f"{path} can not be written: {error.strerror}; choose another place") from None
+        raise ArtefactError(f"{path} cannot be written: {error.strerror}; choose another place") from None
 
 
 def read_artefact(path: str | Path) -> Contents:
-    """Return what a file holds, once it is known to be a whole release."""
+    """Read a file and check that it is a whole release."""
     members = _members(path)
     header = _header(path, members[_HEADER])
     if members.pop(_SUM, b"") != _checksum(members).encode():
-        raise ArtefactError(f"{path} is damaged or was changed: its checksum is another; {_FIX}")
+        raise ArtefactError(f"{path} is damaged or was changed: its checksum does not match; {_FIX}")
     try:
         return contents_of(header, members)
     except (ChicleError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -69,7 +69,7 @@ def _members(path: str | Path) -> dict[str, bytes]:
             if _HEADER not in (entry.filename for entry in entries):
                 raise ArtefactError(f"{path} is no release of chicle; give a file that Release.save wrote")
             if len({entry.filename for entry in entries}) < len(entries) or len(entries) > _MOST_MEMBERS:
-                raise ArtefactError(f"{path} is damaged: it has parts twice, or too many; {_FIX}")
+                raise ArtefactError(f"{path} is damaged: it has duplicate parts, or too many; {_FIX}")
             if sum(entry.file_size for entry in entries) > MEMORY_LIMIT or file.getinfo(_HEADER).file_size > _MOST_JSON:
                 raise ArtefactError(
                     f"{path} would unpack to more than {MEMORY_LIMIT >> 30} GiB; no release is so large"
@@ -80,13 +80,11 @@ def _members(path: str | Path) -> dict[str, bytes]:
             f"{path} is no whole release of chicle: it is cut short, damaged or of another kind; {_FIX}"
         ) from None
     except OSError as error:
-        raise ArtefactError(
-            f"{path} can not be read: {error.strerror or 'it is damaged'}; is the path right?"
-        ) from None
+        raise ArtefactError(f"{path} cannot be read: {error.strerror or 'it is damaged'}; is the path right?") from None
 
 
 def _unpack(file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    # One byte more than it says: a part that is longer than its entry says fails its own check, unread.
+    # Read one byte more than declared: a part that is longer than its entry declares fails its own check.
     with file.open(entry) as part:
         return part.read(entry.file_size + 1)
 

@@ -1,24 +1,24 @@
-"""How far a marginal may be off, told by the release alone: safe to publish, and free ([A] section 5).
+"""Bounds on the errors of marginals, from the release alone: safe to publish, and free ([A] section 5).
 
 A clique is *supported* if some measurement holds all its attributes. Sums of its cells are then an estimate without
 bias, and where several measurements support it, their mean by inverse variance is a better one ([A] Theorem 2). The
 noise of a cell is Gaussian with a known sigma, so the L1 error of the estimate is a sum of half-normals. Its quantile
-is the bound; [A] Theorem 3 has Chernoff's bound of the same sum, which is about half as large again.
+is the bound; the Chernoff bound of [A] Theorem 3 for the same sum is about half as large again.
 
-A synthetic table is off by at most that and its distance to the estimate ([A] Corollary 1). True counts are not
-negative, which makes it tighter: where the estimate of a cell is below 0, noise has been at least that large there.
+The error of a synthetic table is at most that bound plus its distance to the estimate ([A] Corollary 1). True counts
+are not negative, which tightens it: where the estimate of a cell is below 0, its noise is at least that large.
 
 What is claimed, and what is not:
 
-- Each bound holds by itself with the confidence asked for, not all of them together: for K at once at confidence c, ask
-  for 1 - (1 - c)/K.
+- Each bound holds by itself with the confidence asked for, not all jointly: for K joint bounds at confidence c, ask for
+  1 - (1 - c)/K.
 - In buckets (merged values, coarser levels) the bound is on the counts of buckets, at the finest resolution that was
   measured. How a bucket is spread over its values was not measured, and nothing is claimed about it.
-- Of a clique that no measurement supports something is known only where the mechanism's choice of what to measure
-  tells it (AIM, [A] Theorem 4 and Corollary 2): how far its counts may be from a table that is known. Otherwise nothing
-  is claimed, and its numbers are NaN.
-- What is measured, and with how much noise, may depend on earlier noise. As in [A] sigmas are taken as given; that the
-  bounds cover all the same is tested by simulation, for every mechanism.
+- A clique that no measurement supports has a bound only where a release bounds its distance from a public table:
+  its own score against released values, in any mechanism, or the choices of AIM as published ([A] Theorem 4 and
+  Corollary 2); see `releases.unmeasured`. Otherwise nothing is claimed, and its numbers are NaN.
+- The choice of measurements and of their noise may depend on earlier noise. As in [A], sigmas are taken as given;
+  simulations test the coverage of the bounds for every mechanism.
 
 Cost: O(cells) for each measurement that supports a clique, and one count of the synthetic table.
 """
@@ -52,12 +52,12 @@ _ROUNDING = 1 / 12
 """The variance that rounding adds to noise."""
 
 _FOR_THE_TOTAL = 0.2
-"""The part of the risk that is taken with the number of records."""
+"""The part of the risk that is spent on the number of records."""
 
 
 @dataclass(frozen=True, eq=False)
 class Distance:
-    """What is known of a clique that nobody measured: how far its counts are, at most, from a table that is public.
+    """A bound on the distance of an unmeasured clique's counts from a public table.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Distance:
     expected
         The table, in the order of the clique.
     limit
-        What the L1 distance in records exceeds with at most a given probability.
+        Returns, for a probability, the L1 distance in records that is exceeded with at most that probability.
     buckets
         The buckets in which attributes are seen.
     """
@@ -84,7 +84,7 @@ class Distance:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ErrorBound:
-    """How far one marginal is off at most, with some confidence; NaN where nothing can be told.
+    """Bounds on the error of one marginal, with some confidence; NaN where nothing is claimed.
 
     Attributes
     ----------
@@ -93,10 +93,10 @@ class ErrorBound:
     confidence
         The probability, over the noise, that a bound holds.
     supports
-        How many measurements tell of the clique.
+        How many measurements hold the clique.
     estimate
-        The estimated counts, in the order of the clique: of a clique without support what the mechanism expected when
-        it chose what to measure, and None where that is not known.
+        The estimated counts, in the order of the clique. Without support: the table that was expected when the clique
+        was scored, or when others were chosen; None where there is none.
     sigma
         Standard deviation of each cell's noise, in the same shape; None without support.
     buckets
@@ -121,18 +121,18 @@ class ErrorBound:
 
     @property
     def supported(self) -> bool:
-        """Whether a measurement tells of it."""
+        """Whether a measurement holds the clique."""
         return self.supports > 0
 
     @property
     def known(self) -> bool:
-        """Whether anything can be told."""
+        """Whether there is a bound."""
         return self.estimate is not None
 
     def __repr__(self) -> str:
         of = " x ".join(self.clique) or "total"
         if not self.known:
-            return f"{of}: no measurement tells of it, so nothing is claimed"
+            return f"{of}: no measurement holds it, so nothing is claimed"
         buckets = ", in buckets" if self.buckets else ""
         table = "" if math.isnan(self.distance) else f"; table: distance at most {self.distance:.4f}"
         sure = percent(self.confidence)
@@ -154,17 +154,17 @@ def error_bounds(
     Parameters
     ----------
     measurements
-        Of Gaussian noise, as released.
+        The measurements as released, with Gaussian noise.
     domain
         The attributes.
     cliques
         What to bound; every attribute and every pair by default.
     confidence
-        With what probability each bound is to hold.
+        The probability with which each bound holds.
     synthetic
         A table made from the measurements, or any other, to be bounded too.
     chosen
-        Tells what is known of cliques that no measurement supports.
+        Returns the distances of cliques that no measurement supports, as far as they are bounded.
     threads
         How many threads to use; all there are, if ``None``.
 
@@ -174,7 +174,7 @@ def error_bounds(
     >>> for bound in error_bounds([ages], Domain({"age": 3, "sex": 2}), [("age",), ("sex",)]):
     ...     print(bound)
     age: estimate off by at most 45 records (L1, 95.0 % sure)
-    sex: no measurement tells of it, so nothing is claimed
+    sex: no measurement holds it, so nothing is claimed
     """
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
         raise ParameterError(f"confidence must be between 0 and 1, not {confidence!r}; 0.95 is usual")
@@ -206,7 +206,7 @@ def error_bounds(
 
 
 def noise_quantile(sigmas: Floats, risk: float) -> float:
-    """Return what the L1 norm of rounded Gaussian noise exceeds with probability `risk` at most.
+    """Return the L1 norm that rounded Gaussian noise exceeds with probability `risk` at most.
 
     By Cornish and Fisher's expansion: in units of sigma a half-normal has mean sqrt(2/pi), variance 1 - 2/pi and third
     cumulant sqrt(2/pi) (4/pi - 1). Half a record is added for rounding.
@@ -234,14 +234,14 @@ def _bound_estimate(clique: Clique, targets: Sequence[Measurement], confidence: 
         return ErrorBound(clique=clique, confidence=confidence)
     margins = [_Margin.of(clique, target) for target in targets]
     finest = max(margins, key=lambda margin: (margin.values.size, -margin.variance))
-    heard = [seen for margin in margins if (seen := margin.in_buckets_of(finest)) is not None]
-    precision = np.sum([1 / variances for _, variances in heard], axis=0)
-    estimate = np.sum([values / variances for values, variances in heard], axis=0) / precision
+    used = [seen for margin in margins if (seen := margin.in_buckets_of(finest)) is not None]
+    precision = np.sum([1 / variances for _, variances in used], axis=0)
+    estimate = np.sum([values / variances for values, variances in used], axis=0) / precision
     sigma = precision**-0.5
     return ErrorBound(
         clique=clique,
         confidence=confidence,
-        supports=len(heard),
+        supports=len(used),
         estimate=estimate,
         sigma=sigma,
         buckets={name: codes for name, codes in zip(clique, finest.maps, strict=True) if codes is not None},
@@ -250,12 +250,12 @@ def _bound_estimate(clique: Clique, targets: Sequence[Measurement], confidence: 
 
 
 def _bound_known(bound: ErrorBound, known: Distance, risk: float) -> ErrorBound:
-    """Add what is known without support ([A] Theorem 4)."""
+    """Add the bound of a clique without support ([A] Theorem 4)."""
     return replace(bound, estimate=known.expected, buckets=known.buckets, estimate_error=known.limit(risk))
 
 
 def _bound_table(bound: ErrorBound, table: npt.NDArray[np.int64], total: int, off: float) -> ErrorBound:
-    """Add what can be told of a synthetic table; `off` is how far the estimated total may be from the true one."""
+    """Add the bounds of a synthetic table; `off` bounds the error of the estimated total."""
     if bound.estimate is None:
         return bound
     made = table * (total / max(int(table.sum()), 1))
@@ -279,7 +279,7 @@ class _Margin:
         margin = target.margin(clique)
         maps = tuple(margin.buckets.get(name) for name in clique)
         variance = _variance(target) * target.values.size / margin.values.size
-        # Buckets that no code is in hold noise alone.
+        # Buckets without a code hold noise alone.
         filled = tuple(slice(None if codes is None else int(codes.max()) + 1) for codes in maps)
         return cls(np.asarray(margin.values, dtype=np.float64)[filled], variance, maps)
 
@@ -302,7 +302,7 @@ class _Margin:
 
 
 def _summed(values: Floats, into: npt.NDArray[np.int64], axis: int, size: int) -> Floats:
-    """Add cells up along an axis, into so many."""
+    """Sum cells along an axis, into `size` cells."""
     summed = sum_along(values, into, axis)
     pad = [(0, size - summed.shape[axis]) if i == axis else (0, 0) for i in range(summed.ndim)]
     return np.asarray(np.pad(summed, pad), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What the file of a release holds: a header in plain data, and arrays by name. Reading checks everything.
+"""The contents of a release file: a header of plain data, and arrays by name. Reading checks everything.
 
 Shapes must follow from the schema, every measurement must be paid for by an event of the ledger, if there is one, and
 the state of the model must fit the domain. A model is restored by its family; nothing is fitted.
@@ -56,7 +56,7 @@ _KEYS = {
 _DTYPES = tuple(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)) + tuple(
     np.dtype(name) for name in ("float32", "float64", "bool")
 )
-"""What the arrays of a model's state may be."""
+"""The allowed dtypes of the arrays of a model's state."""
 
 _GUARANTEES: Mapping[str, type[Guarantee]] = {one.kind: one for one in (Ledger, Claim)}
 """A header has exactly one of these fields."""
@@ -64,7 +64,7 @@ _GUARANTEES: Mapping[str, type[Guarantee]] = {one.kind: one for one in (Ledger, 
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What a file holds; see `chicle.Release`."""
+    """The contents of a file; see `chicle.Release`."""
 
     schema: Schema
     transcript: Transcript
@@ -106,10 +106,10 @@ def members_of(contents: Contents) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Contents:
-    """Return what a header and arrays hold, once they are known to be a whole release."""
+    """Check that a header and arrays are a whole release; return its contents."""
     guarantees = [kind for kind in _GUARANTEES if kind in header]
     if len(guarantees) != 1 or set(header) != {*_KEYS, *guarantees}:
-        raise ArtefactError("its header has other fields than it should")
+        raise ArtefactError("its header has missing or unknown fields")
     schema = Schema.from_dict(header["schema"])
     schema.check_reviewed()
     schema.check_discovered()
@@ -117,7 +117,7 @@ def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Cont
     (kind,) = guarantees
     ledger, claimed = _GUARANTEES[kind].from_dict(header[kind]), kind == Claim.kind
     if header["protected"] is not ledger.protected:
-        raise ArtefactError("it is protected by its header or by its ledger, but not by both")
+        raise ArtefactError("its header and its ledger disagree on whether it is protected")
     if not all(isinstance(text, str) for text in (*header["notes"], header["mechanism"])):
         raise ArtefactError("its notes and its mechanism are not texts")
     if not isinstance(header["parameters"], dict):
@@ -127,12 +127,12 @@ def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Cont
     transcript = Transcript(entries, list(header["notes"]))
     fine_one_ways = tuple(reader.measurement(one, schema.domain) for one in header["fine_one_ways"])
     there = [one.clique for one in fine_one_ways]
-    # Somebody else's tables may lack some of them.
+    # Imported tables may lack some of them.
     coarse = [(name,) for name in codec.coarse if not claimed or (name,) in there]
     if there != coarse or any(one.buckets for one in fine_one_ways):
-        raise ArtefactError("it has other fine 1-ways than its schema has coarse columns")
+        raise ArtefactError("its fine 1-ways do not match the coarse columns of its schema")
     if claimed is not (header["mechanism"] == IMPORTED):
-        raise ArtefactError("it has a claim in the place of a ledger, or a ledger in the place of a claim")
+        raise ArtefactError("it has a claim instead of a ledger, or a ledger instead of a claim")
     if not transcript.measurements:
         raise ArtefactError("it holds no measurement")
     _check_paid([*transcript.measurements, *fine_one_ways], ledger, schema.max_records_per_person)
@@ -156,7 +156,7 @@ def _check_paid(measurements: list[Measurement], ledger: Guarantee, k: int) -> N
 
 
 class _Writer:
-    """Puts entries into plain data, and their tables into arrays."""
+    """Turns entries into plain data, and their tables into arrays."""
 
     def __init__(self, domain: Domain) -> None:
         self.arrays: dict[str, npt.NDArray[Any]] = {}
@@ -178,7 +178,7 @@ class _Writer:
         return {"kind": "merge", "arrays": arrays}
 
     def _query(self, asked: QueryLike) -> Any:  # noqa: ANN401 - positions, or a mapping
-        """Return a clique as positions; a query that is more also with its buckets and its group."""
+        """Return a clique as positions; a query also has its buckets and its group."""
         clique = asked if isinstance(asked, tuple) else asked.clique
         places = [self._domain.position(name) for name in clique]
         if isinstance(asked, tuple):
@@ -211,7 +211,7 @@ class _Writer:
 
 
 class _Reader:
-    """Makes entries of plain data and arrays, once they are known to be right."""
+    """Checks plain data and arrays, and makes entries of them."""
 
     def __init__(self, members: Mapping[str, bytes], *, protected: bool) -> None:
         self._members, self._protected = members, protected
@@ -236,7 +236,7 @@ class _Reader:
             dtypes = (np.uint32, np.float64, np.uint8)
             arrays = {name: self._array(member, *dtypes) for name, member in header["arrays"].items()}
             return Merge.from_arrays(domain, arrays)
-        raise ArtefactError(f"its transcript has an entry of another kind, {kind!r}")
+        raise ArtefactError(f"its transcript has an entry of an unknown kind, {kind!r}")
 
     def _query(self, header: Any, domain: Domain) -> QueryLike:  # noqa: ANN401 - positions, or a mapping
         names = list(domain)
@@ -261,7 +261,7 @@ class _Reader:
         one = Measurement(clique, values, sigma, self._protected, buckets, where, weights)
         query = one.query.checked(domain)
         if values.shape != query.shape(domain) or not np.isfinite(values).all() or not (isfinite(sigma) and sigma > 0):
-            raise ArtefactError(f"the table of {clique!r} has another shape than its schema says, or no numbers")
+            raise ArtefactError(f"the table of {clique!r} does not fit its schema, or is not finite")
         return replace(one, buckets=query.buckets)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -269,15 +269,15 @@ class _Reader:
         return {name[len("model-") : -len(".npy")]: self._array(name[: -len(".npy")], *_DTYPES) for name in names}
 
     def _array(self, member: str, *dtypes: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an array; its header is checked before anything is believed of it."""
+        """Return an array, after checking its header."""
         data = self._members[f"{member}.npy"]
         file = io.BytesIO(data)
         if np.lib.format.read_magic(file) != (1, 0):
-            raise ArtefactError("a table is in a format that is not known")
+            raise ArtefactError("a table is in an unknown format")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
         cells = int(np.prod(shape, dtype=object))
         if dtype not in dtypes or fortran or len(data) - file.tell() != dtype.itemsize * cells:
-            raise ArtefactError("a table has another length or type than its own header says")
+            raise ArtefactError("the length or type of a table does not match its own header")
         return np.frombuffer(data, dtype, offset=file.tell()).reshape(shape).astype(dtype.newbyteorder("="))
 
 

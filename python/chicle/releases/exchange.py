@@ -1,8 +1,8 @@
-"""Measurements as tables that anyone can read, and tables of noisy counts from anywhere as measurements.
+"""Measurements as tables that anyone can read, and tables of noisy counts by others as measurements.
 
-One tidy table holds any number of marginals: a row is a cell, with its clique, the values it stands for in words and as
-codes, its noisy count and the standard deviation of the noise. Nested lists rather than a column for each attribute:
-cliques differ in size, and Arrow and Parquet hold lists well.
+One tidy table holds any number of marginals. A row is a cell, with its clique, its values as labels and as codes, its
+noisy count and the standard deviation of the noise. Cliques differ in size, so it has nested lists, which Arrow and
+Parquet support well, and not a column for each attribute.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _from_tidy(table: dict[str, pa.ChunkedArray], codec: Codec) -> list[Measurem
     needed = ("marginal", "clique", "codes", "value", "sigma")
     for name in needed:
         if name not in table:
-            raise DomainError(f"a table of marginals has a column {name!r}; Release.marginals() shows its form")
+            raise DomainError(f"a table of marginals needs a column {name!r}; Release.marginals() shows its form")
     whole = pa.table({name: table[name] for name in needed})
     whole = whole.take(pc.sort_indices(whole.column("marginal")))
     numbers = whole.column("marginal").to_numpy()
@@ -137,7 +137,7 @@ def _from_cells(part: pa.Table, codec: Codec) -> Measurement:
         sets = codes.flatten().take(pa.array(np.arange(len(part)) * axes + axis))
         buckets, place = _buckets(sets, domain[name])
         if buckets is None:
-            raise DomainError(f"the cells of {clique!r} must tell each of the {domain[name]} codes of {name!r} once")
+            raise DomainError(f"the cells of {clique!r} must have each of the {domain[name]} codes of {name!r} once")
         size = int(buckets.max()) + 1
         if size == domain[name]:
             places.append((np.argsort(buckets)[place], size))
@@ -148,7 +148,7 @@ def _from_cells(part: pa.Table, codec: Codec) -> Measurement:
 
 
 def _buckets(sets: pa.ListArray, size: int) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]:
-    """Return the bucket of each code, numbered as they are met, and that of each row; None if they do not add up."""
+    """Return the bucket of each code, in order of occurrence, and of each row; None if they do not partition codes."""
     if sets.null_count or (pc.list_value_length(sets).to_numpy() == 0).any():
         return None, np.empty(0, dtype=np.int64)
     firsts = pc.list_element(sets, 0).to_numpy()
@@ -168,7 +168,7 @@ def _from_table(source: Any, codec: Codec) -> Measurement:  # noqa: ANN401 - any
     table = arrow_columns(source)
     named = [name for name in table if name not in ("value", "sigma")]
     if len(named) + 2 != len(table):
-        raise DomainError("a table of noisy counts has the columns 'value' and 'sigma', and one for each attribute")
+        raise DomainError("a table of noisy counts needs the columns 'value' and 'sigma', and one for each attribute")
     domain = _seen(codec, tuple(named), len(table["value"]))
     clique = domain.check(named)
     places = []
@@ -185,13 +185,13 @@ def _from_table(source: Any, codec: Codec) -> Measurement:  # noqa: ANN401 - any
 def _filled(
     clique: Clique,
     places: Sequence[tuple[npt.NDArray[np.int64], int]],
-    told: Mapping[str, pa.ChunkedArray],
+    given: Mapping[str, pa.ChunkedArray],
     buckets: dict[str, npt.NDArray[np.uint32]],
     domain: Domain,
 ) -> Measurement:
-    """Return the table of cells that are each told once: the place of each on every axis, and its value and sigma."""
+    """Return the measurement of cells, each given once: its place on every axis, its value and its sigma."""
     shape = tuple(size for _, size in places)
-    values, sigmas = (_numbers(clique, told[name]) for name in ("value", "sigma"))
+    values, sigmas = (_numbers(clique, given[name]) for name in ("value", "sigma"))
     if len(values) != np.prod(shape, dtype=object):
         raise DomainError(
             f"the marginal of {clique!r} must have each of its {np.prod(shape, dtype=object)} cells once, "
@@ -208,7 +208,7 @@ def _filled(
 
 
 def _checked(measurement: Measurement, domain: Domain) -> Measurement:
-    """Return a measurement with plain numbers, once it fits the domain."""
+    """Check that a measurement fits the domain; return it with plain numbers."""
     given = np.asarray(measurement.values)
     checked = measurement.checked(domain)
     if checked.values.shape != checked.query.shape(domain):
@@ -216,11 +216,11 @@ def _checked(measurement: Measurement, domain: Domain) -> Measurement:
     return replace(checked, values=given.astype(np.int64)) if given.dtype.kind in "iu" else checked
 
 
-def _numbers(clique: Clique, told: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    if told.null_count or not len(told):
+def _numbers(clique: Clique, given: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    if given.null_count or not len(given):
         raise DomainError(f"the marginal of {clique!r} has cells without a value or a sigma; each cell has both")
     try:
-        numbers: npt.NDArray[np.float64] = told.cast(pa.float64()).to_numpy()
+        numbers: npt.NDArray[np.float64] = given.cast(pa.float64()).to_numpy()
     except pa.ArrowException:
         raise DomainError(f"the values and sigmas of {clique!r} must be numbers") from None
     return numbers

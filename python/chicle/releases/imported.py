@@ -1,4 +1,4 @@
-"""Models of tables that somebody else released: the half of a mechanism that comes after measuring.
+"""Models of tables that somebody else released: the part of a mechanism after measuring.
 
 ``"prism"`` lets the tables correct each other and makes records as Prism does, but merges no values: the tables were
 measured at the resolution they have. ``"descent"`` fits records to the tables as they are.
@@ -23,7 +23,7 @@ __all__ = ["model_of_tables"]
 
 
 def model_of_tables(measurements: Sequence[Measurement], domain: Domain, generator: str) -> Model:
-    """Return the model of some tables; each attribute must have a 1-way, or be in a table that is not in buckets.
+    """Fit a model to tables; each attribute must have a 1-way, or be in a table where it is not in buckets.
 
     Parameters
     ----------
@@ -54,6 +54,6 @@ def _one_way(name: str, measurements: Sequence[Measurement]) -> Measurement:
     """Return the 1-ways of an attribute as one, else the most precise margin of a larger table."""
     held = [table for table in measurements if name in table.clique and name not in table.buckets]
     if not held:
-        raise DomainError(f"no marginal tells the single values of {name!r}; give its 1-way")
+        raise DomainError(f"no marginal has the single values of {name!r}; give its 1-way")
     alone = [table for table in held if len(table.clique) == 1]
     return Measurement.mean(alone) if alone else min((t.margin((name,)) for t in held), key=lambda one: one.sigma)

@@ -1,7 +1,7 @@
-"""What a fit leaves: the transcript of what was released, what paid for it, and the model of it.
+"""The release of a fit: the transcript of what was released, the ledger that paid for it, and the model of it.
 
-A release holds nothing private: it can be kept, shown and sampled from again and again at no further cost. It is pure
-data and a fitted model; a load never fits again.
+A release holds nothing private: it can be kept, published and sampled from any number of times at no further cost. It
+is plain data and a fitted model; a load never fits again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from chicle.sources.frames import Form
 
 __all__ = ["Release", "load"]
 
-_DECODE, _RESTORE = 0xDEC0DE, 0x5E57  # what tells these streams from others of the same seed
+_DECODE, _RESTORE = 0xDEC0DE, 0x5E57  # separate these streams from others of the same seed
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,15 +52,15 @@ class Release:
     transcript
         Everything that was released, over the attributes of `domain`, and every choice made from it.
     model
-        What was learnt from it.
+        The model that was fitted to it.
     ledger
-        What it cost: a `Ledger`, or the `Claim` of whoever made the tables of `from_marginals`.
+        What it cost: a `Ledger`, or for `from_marginals` the `Claim` of those who made the tables.
     mechanism, parameters
-        What made it, and its parameters as plain data.
+        The mechanism that made it, and its parameters as plain data.
     fine_one_ways
-        Noisy 1-ways of coarse columns, over the codes of the columns: they tell apart what a coarse group holds.
+        Noisy 1-ways of coarse columns, over the codes of the columns: they split the groups of a coarse column.
     form
-        What a synthetic table looks like.
+        The kind of table that `sample` returns.
 
     Examples
     --------
@@ -102,13 +102,13 @@ class Release:
         ----------
         marginals
             A list of tables (pandas, polars or pyarrow), each with a column for each attribute of one marginal, `value`
-            and `sigma`, and a row for each cell, those without records too; of bins any value inside will do. Or one
-            table of the form that `marginals` gives. Or a list of `Measurement`. A coarse column may have a fine 1-way
-            too; without one, the values of its groups are drawn evenly.
+            and `sigma`, and a row for each cell, those without records too; a bin is given by any value inside it. Or
+            one table of the form that `marginals` returns. Or a list of `Measurement`. A coarse column may have a fine
+            1-way too; without one, the values of its groups are drawn evenly.
         schema
-            What is public about the table that is to be made.
+            What is public about the table to make.
         claim
-            Which privacy the marginals have, and who says so.
+            The privacy of the marginals, and who claims it.
         generator
             ``"prism"`` lets the tables correct each other first; ``"descent"`` fits records to them as they are.
 
@@ -131,7 +131,7 @@ class Release:
             raise SchemaError(f"schema must be a chicle.Schema, not a {type(schema).__name__}")
         schema.check_reviewed()
         schema.check_discovered()
-        stated = Claim(claim)
+        claimed = Claim(claim)
         codec = Codec(schema)
         measurements, fine = (tuple(found) for found in as_measurements(marginals, codec))
         if not measurements:
@@ -142,7 +142,7 @@ class Release:
             schema=schema,
             transcript=Transcript(list(measurements)),
             model=model_of_tables(codec.without_zeros(measurements), codec.domain, generator),
-            ledger=stated,
+            ledger=claimed,
             mechanism=IMPORTED,
             parameters={"generator": generator},
             fine_one_ways=fine,
@@ -151,12 +151,12 @@ class Release:
 
     @cached_property
     def codec(self) -> Codec:
-        """What turns synthetic records into a table of the schema."""
+        """The codec that turns synthetic records into a table of the schema."""
         return Codec(self.schema)
 
     @property
     def domain(self) -> Domain:
-        """The attributes that measurements and the model speak of: columns, coarse groups, columns combined."""
+        """The attributes of measurements and of the model: columns, coarse columns, combined columns."""
         return self.codec.domain
 
     @property
@@ -172,9 +172,9 @@ class Release:
     def marginals(self) -> pa.Table:
         """Return everything that was released as one table: a row for each cell of each marginal.
 
-        `marginal` numbers the measurements, `clique` names the attributes, `cell` says in words which values, bins or
-        buckets a row stands for, and `codes` which codes; `value` is the noisy count and `sigma` the standard deviation
-        of its noise. Fine 1-ways of coarse columns come last. Groups and functionals are left out. A release that was
+        `marginal` numbers the measurements, `clique` names the attributes, `cell` holds the labels of a row's values,
+        bins or buckets, and `codes` their codes; `value` is the noisy count and `sigma` the standard deviation of its
+        noise. Fine 1-ways of coarse columns come last. Groups and functionals are left out. A release that was
         made with test noise gives a warning.
         ``pyarrow.parquet.write_table(release.marginals(), "marginals.parquet")`` keeps it for anyone, and
         `from_marginals` reads it.
@@ -206,12 +206,12 @@ class Release:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Any:  # noqa: ANN401 - the kind of table that was fitted
-        """Draw a synthetic table: `n` rows, by default as many as the private estimate says.
+        """Draw a synthetic table: `n` rows, by default the private estimate of their number.
 
         Parameters
         ----------
         n, seed
-            Number of rows, and what fixes the draw.
+            Number of rows, and the seed that fixes the draw.
         trace
             A list to which the error after each pass is added.
         threads
@@ -231,14 +231,14 @@ class Release:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Iterator[pa.Table]:
-        """Draw a synthetic table as `sample` does and give it in Arrow tables of so many rows: for large ones.
+        """Draw a synthetic table as `sample` does and yield it as Arrow tables of some rows each: for large tables.
 
-        Only the codes of all rows are in memory, one byte each for most.
+        Only the codes of all rows are in memory, mostly one byte each.
 
         Parameters
         ----------
         n, seed, threads, progress
-            As for `sample`. Numbers and dates are drawn elsewhere inside their bins.
+            As for `sample`. Numbers and dates get other values inside their bins than from `sample`.
         rows
             Most rows of a part.
 
@@ -261,7 +261,7 @@ class Release:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[Records, np.random.Generator]:
-        """Return records over the schema's columns, and what draws inside bins."""
+        """Return records over the schema's columns, and the generator that draws inside bins."""
         rows = self.total if n is None else integer("n", n, 0)
 
         def note(number: int, error: float) -> None:
@@ -287,18 +287,18 @@ class Release:
         synthetic: Any = None,  # noqa: ANN401 - any table
         threads: int | None = None,
     ) -> list[ErrorBound]:
-        """Return how far marginals may be off at most, told by the release alone: free, and safe to publish.
+        """Return bounds on the errors of marginals, from the release alone: free, and safe to publish.
 
-        `chicle.releases.bounds` says what is claimed and what is not. Of cliques that no measurement holds something is
-        known
-        where the mechanism was AIM, and columns are neither coarse, nor combined, nor under constraints.
+        `chicle.releases.bounds` explains what is claimed. Cliques that no measurement holds have bounds too where the
+        transcript holds scores of them against released values, or choices of AIM as published
+        (`chicle.releases.unmeasured`), and where columns are neither coarse, nor combined, nor under constraints.
 
         Parameters
         ----------
         cliques
             What to bound; every attribute and every pair by default.
         confidence
-            With what probability, over the noise, each bound is to hold.
+            The probability, over the noise, with which each bound holds.
         synthetic
             A table that was drawn from this release, or any other of its schema, to be bounded too.
         threads
@@ -327,7 +327,7 @@ class Release:
     def save(self, path: str | Path) -> None:
         """Write the release to one file, for `chicle.load`: JSON and plain arrays in a zip, nothing private.
 
-        The ledger in the file is a record of what was spent; go on spending on one of the two only.
+        The file holds a copy of the ledger; after a load, spend on only one of the two.
         """
         held = {name: getattr(self, name) for name in Contents.__dataclass_fields__}
         write_artefact(path, Contents(**held))
@@ -343,9 +343,9 @@ class Release:
 def load(path: str | Path) -> Release:
     """Return the release that `Release.save` wrote; it gives the same records for the same seed.
 
-    What is not a whole release of this or an older version of chicle is refused with an `ArtefactError`. A release that
-    was made with test noise gives a warning: it is not private. The checks find accidents, not forgers: load releases
-    from those you trust to have made them as the ledger says.
+    A file that is no whole release of this or an older version of chicle raises an `ArtefactError`. A release that was
+    made with test noise gives a warning: it is not private. The checks find accidents, not forgeries: only load
+    releases from people you trust.
 
     Parameters
     ----------

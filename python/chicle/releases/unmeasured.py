@@ -1,15 +1,17 @@
-"""How far cliques that nobody measured may be from what was expected of them: by what was released, at no further cost.
+"""Bounds on how far unmeasured cliques are from what was expected of them, from releases alone: free.
 
 A released score of a clique is such a distance, with known noise: the distance is at most the noisy score plus a
 quantile of its noise. A clique whose score came out low by chance is less likely to be measured, so low ones are
 frequent among those that were not: a quarter of the risk is taken, which suffices for cliques that are left unmeasured
 in at least a quarter of all fits.
 
-The distance is from what was expected then: independence for the first scores, the model of the measurements so far for
-later ones. A table made later is off by at most its own distance from that more ([A] Corollary 2). The transcript keeps
-the order of releases, and the same model fitted to the same measurements expects the same, so nothing else is kept.
+The distance is from what was expected at that time: independence for the first scores, the model of the measurements so
+far for later ones. To bound a table made later, its own distance from that expectation is added ([A] Corollary 2). The
+transcript keeps the order of releases, and a model fitted again to the same measurements expects the same, so nothing
+else is kept.
 
-What choices by the exponential mechanism tell is known by the mechanism that made them (`mechanisms.aim_model`).
+This holds for every mechanism whose transcript has scores against released values. Bounds from choices by the
+exponential mechanism are up to the mechanism (`mechanisms.aim_model`).
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ __all__ = ["distances_of", "distances_of_scores", "register_bounds"]
 
 
 class _Known(Protocol):
-    """A class of mechanisms that knows what its releases tell of unmeasured cliques."""
+    """A class of mechanisms that bounds unmeasured cliques of its releases."""
 
     def unmeasured(
         self, release: Release, cliques: Sequence[Clique], *, threads: int | None = None
@@ -44,19 +46,19 @@ _MECHANISMS: dict[str, _Known] = {}
 
 
 def register_bounds(name: str, mechanism: _Known) -> None:
-    """Make a class of mechanisms known by its name."""
+    """Register a class of mechanisms under its name."""
     _MECHANISMS[name] = mechanism
 
 
 def distances_of(release: Release, cliques: Sequence[Clique], *, threads: int | None = None) -> list[Distance | None]:
-    """Return what is known of cliques that no measurement holds; None where nothing is.
+    """Return the bounds of cliques that no measurement holds; None where there is none.
 
     Parameters
     ----------
     release
-        Of any mechanism; one that is not registered here tells nothing.
+        A release; there are no bounds if its mechanism is not registered here.
     cliques
-        What is asked for.
+        The cliques to bound.
     threads
         How many threads to use; all there are, if ``None``.
     """
@@ -68,7 +70,7 @@ def distances_of(release: Release, cliques: Sequence[Clique], *, threads: int | 
 def distances_of_scores(
     release: Release, cliques: Sequence[Clique], *, threads: int | None = None
 ) -> list[Distance | None]:
-    """Return what released scores tell of cliques, in the values that were kept; None of those that have none."""
+    """Return the bounds of cliques by their released scores, over merged values; None for cliques without a score."""
     domain = release.domain
     asked = [(clique, domain.clique(clique)) for clique in cliques]
     wanted = {named for _, named in asked}
@@ -100,5 +102,5 @@ def distances_of_scores(
 
 
 def _by_score(score: float, sigma: float, risk: float) -> float:
-    """Return what a distance exceeds with probability `risk` at most."""
+    """Return the limit that a distance exceeds with probability `risk` at most."""
     return max(score + sigma * NormalDist().inv_cdf(1 - risk / 4), 0.0)

@@ -112,5 +112,5 @@ def report(
         with replacing(place) as beside:
             beside.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ArtefactError(f"{place} can not be written: {error.strerror}; choose another folder") from None
+        raise ArtefactError(f"{place} cannot be written: {error.strerror}; choose another folder") from None
     return place
