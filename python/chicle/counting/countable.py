@@ -354,7 +354,7 @@ def flat_expected(queries: Sequence[QueryLike], expect: Expect, domain: Domain) 
     if len(tables) != len(queries):
         raise DomainError(f"{len(queries)} queries need as many expected tables, not {len(tables)}")
     for asked, table in zip(queries, tables, strict=True):
-        shape = domain.shape(asked) if isinstance(asked, tuple) else asked.shape(domain)
+        shape = tuple(map(domain.__getitem__, asked)) if isinstance(asked, tuple) else asked.shape(domain)
         if table.shape != shape:
             raise DomainError(
                 f"the expected table of {as_query(asked).clique!r} has shape {table.shape}; each clique needs an "

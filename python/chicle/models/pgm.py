@@ -214,7 +214,8 @@ class Pgm:
         """
         asked = [one.checked(self._domain) if isinstance(one, Query) else self._domain.check(one) for one in cliques]
         tables = self._kernel.marginals([self._axes(one) for one in asked])
-        shapes = [self._domain.shape(one) if isinstance(one, tuple) else one.shape(self._domain) for one in asked]
+        size = self._domain.__getitem__
+        shapes = [tuple(map(size, one)) if isinstance(one, tuple) else one.shape(self._domain) for one in asked]
         return [table.reshape(shape) for table, shape in zip(tables, shapes, strict=True)]
 
     def marginals_within(self, cells: int, cliques: Iterable[Iterable[str]]) -> list[Floats | None]:
