@@ -2,7 +2,7 @@
 
 python benches/mechanisms.py                  # 662,000 x 97, epsilon 1
 python benches/mechanisms.py FOLDER [seeds]   # a folder as in tables.py: errors, seconds and memory at three epsilons
-python benches/mechanisms.py FOLDER seeds binary [rows]   # its first 16 attributes cut in two at the median
+python benches/mechanisms.py FOLDER seeds binary [rows]   # up to 16 of its attributes cut in two at the median
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def accuracy(folder: Path, seeds: int, rows: int | None = None, *, cut: bool = F
     real, schema = load(folder, rows)
     if cut:
         real, schema = binary(real)
-    print(f"{folder.name}{', 16 attributes cut in two' if cut else ''}, {len(real):,} rows, {seeds} seeds")
+    what = f", {len(real.domain)} attributes cut in two" if cut else ""
+    print(f"{folder.name}{what}, {len(real):,} rows, {seeds} seeds")
     print(chicle.compare(real, schema, mechanisms=MECHANISMS, epsilons=EPSILONS, seeds=seeds, triples=TRIPLES))
 
 
