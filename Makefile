@@ -10,7 +10,7 @@ RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml C
 STAMPS := $(VENV)/.stamps
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python lint bench clean
+.PHONY: help demo build test test-rust test-python lint bench wheel docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ test-rust: $(STAMPS)/venv
 	cargo test --workspace --locked
 
 test-python: $(STAMPS)/dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(STAMPS)/dev ## Formatting, clippy, ruff, types, stubs
 	cargo fmt --all --check
@@ -38,14 +38,27 @@ lint: $(STAMPS)/dev ## Formatting, clippy, ruff, types, stubs
 
 bench: $(STAMPS)/bench ## Kernels (criterion), then side by side with other tools; JSON in benches/records
 	cargo bench --workspace --locked
-	for part in compare consistency gum descent pgm mechanisms evaluate; do $(BIN)/python benches/$$part.py || exit 1; done
+	for part in compare consistency gum descent pgm mechanisms evaluate page; do $(BIN)/python benches/$$part.py || exit 1; done
+
+docs: $(STAMPS)/dev ## The site in site/: start, how to, reference, how it works, how good
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "open site/index.html"
+
+# On Linux the wheel runs with glibc 2.28 and newer (2018: Debian 10, RHEL 8): zig brings the old symbols.
+wheel: ZIG := $(if $(filter Linux,$(shell uname)),--zig --compatibility manylinux_2_28)
+wheel: $(STAMPS)/venv ## A wheel in dist/ that installs without Rust, tried in clean environments (PYTHONS="python3.10 ...")
+	$(BIN)/python -m pip install --quiet 'maturin[zig]>=1.9,<2'
+	rm -rf dist
+	PATH="$(abspath $(BIN)):$$PATH" maturin build --release --locked $(ZIG) --out dist
+	$(BIN)/python .ci/smoke.py dist/*.whl $(PYTHONS)
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) target
+	rm -rf $(VENV) target dist site
 
+# setuptools and wheel: pyspark comes as source, and builds without isolation like chicle itself.
 $(STAMPS)/venv:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip 'maturin>=1.9,<2'
+	$(BIN)/python -m pip install --quiet --upgrade pip 'maturin>=1.9,<2' setuptools wheel
 	@mkdir -p $(STAMPS) && touch $@
 
 # build: what chicle itself needs; dev and bench: that and the extra of the same name.

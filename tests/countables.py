@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from chicle import Counter, Domain, Records
+from chicle import Domain, Records
 from chicle.counting.countable import Cached, Countable, View
+from chicle.counting.counts import Counts
 from chicle.counting.passes import Passes
 from chicle.query import Maps, one_ways
 
@@ -28,14 +29,15 @@ def finer(table: Records) -> tuple[Records, Maps]:
 def passes(table: Records, rows: int = 7) -> Passes:
     """Return the rows of a table as rows that are read anew for each pass, so many at a time."""
 
-    def read(counter: Counter) -> tuple[Counter, int]:
+    def read(counts: Counts) -> Counts:
+        domain = counts.counter.domain
         for piece in table.pieces(rows):
-            counter.update(Records({name: piece[name] for name in counter.domain}, counter.domain))
-        return counter, len(table)
+            counts.add(Records({name: piece[name] for name in domain}, domain))
+        return counts
 
-    singles = one_ways(table.domain)
-    known = dict(zip([(), *singles], table.count([(), *singles]), strict=True))
-    return Passes(read, table.domain, table.max_records_per_person, known)
+    first = Passes.first(table.domain)
+    first.add(table)
+    return Passes(read, table.domain, table.max_records_per_person, first)
 
 
 def _view(table: Records) -> View:

@@ -15,12 +15,17 @@ __all__ = [
     "Descent",
     "FirstRows",
     "Gum",
+    "Mixture",
     "Pgm",
     "Projection",
+    "Reweight",
     "__version__",
+    "best_responses",
     "census",
     "choose",
+    "choose_sets",
     "count",
+    "digest",
     "discrete_laplace",
     "distances",
     "distances_of_counts",
@@ -45,6 +50,9 @@ _Axes: TypeAlias = Sequence[tuple[int, npt.NDArray[np.uint32] | None]]
 _Target: TypeAlias = tuple[_Axes, npt.NDArray[np.float64], float]
 """Axes, values and weight; where the values have an axis for each of the axes, their shape tells the sizes of these."""
 
+_Cells: TypeAlias = Sequence[tuple[int, int | None]]
+"""The axes of a table: the position of an attribute, and its code if the axis is that alone."""
+
 def count(
     codes: Sequence[npt.NDArray[Any]],
     attributes: Sequence[str],
@@ -65,8 +73,6 @@ class Counter:
         threads: int | None = None,
     ) -> Counter: ...
     def update(self, codes: Sequence[npt.NDArray[Any]]) -> None: ...
-    def merge(self, other: Counter) -> None: ...
-    def add_tables(self, tables: Sequence[npt.NDArray[np.int64]]) -> None: ...
     def result(self) -> list[npt.NDArray[np.int64]]: ...
 
 @final
@@ -123,10 +129,64 @@ class Descent:
         memory_limit: int,
         threads: int | None = None,
     ) -> Descent: ...
+    def freeze(self, attributes: Sequence[int]) -> None: ...
     def sweep(self, threshold: float, noise: float) -> int: ...
+    def polish(
+        self,
+        amounts: Sequence[npt.NDArray[np.float64] | None],
+        strength: float,
+        sigma: float,
+        threshold: float,
+        noise: float,
+    ) -> int: ...
     def fit(self) -> tuple[float, float]: ...
     def columns(self) -> list[npt.NDArray[Any]]: ...
     def finish(self) -> list[npt.NDArray[Any]]: ...
+
+@final
+class Mixture:
+    def __new__(
+        cls,
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        components: int,
+        link: str,
+        widths: tuple[int, int],
+        seed: int,
+        threads: int | None = None,
+    ) -> Mixture: ...
+    @staticmethod
+    def of_probabilities(
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        components: int,
+        probabilities: npt.NDArray[np.float32],
+        threads: int | None = None,
+    ) -> Mixture: ...
+    def answers(self, tables: Sequence[_Cells]) -> npt.NDArray[np.float32]: ...
+    def fit_squares(
+        self,
+        tables: Sequence[_Cells],
+        targets: npt.NDArray[np.float32],
+        weights: Sequence[float],
+        steps: int,
+        rate: float,
+        cosine: bool,
+    ) -> list[float]: ...
+    def fit_worst(
+        self,
+        tables: Sequence[_Cells],
+        targets: npt.NDArray[np.float32],
+        threshold: float,
+        most: int,
+        steps: int,
+        rate: float,
+        cosine: bool,
+    ) -> list[float]: ...
+    def reset(self) -> None: ...
+    def probabilities(self) -> npt.NDArray[np.float32]: ...
+    def parameters(self) -> npt.NDArray[np.float32]: ...
+    def set_parameters(self, parameters: npt.NDArray[np.float32]) -> None: ...
 
 @final
 class Pgm:
@@ -151,6 +211,38 @@ class Pgm:
     def marginals_within(self, most: int, queries: Sequence[_Axes]) -> list[npt.NDArray[np.float64] | None]: ...
     def records(self, records: int, seed: int) -> list[npt.NDArray[Any]]: ...
 
+@final
+class Reweight:
+    def __new__(
+        cls,
+        attributes: Sequence[str],
+        cardinalities: Sequence[int],
+        rows: Sequence[npt.NDArray[Any]] | None,
+        weights: npt.NDArray[np.float64] | None,
+        most_cells: int,
+        memory_limit: int,
+        threads: int | None = None,
+    ) -> Reweight: ...
+    def tell(self, cell: Sequence[tuple[int, int]]) -> None: ...
+    def answers(self) -> npt.NDArray[np.float64]: ...
+    def mwem(self, measured: npt.NDArray[np.float64], seed: int) -> None: ...
+    def pep(self, measured: npt.NDArray[np.float64], steps: int) -> float: ...
+    def fit(self, targets: Sequence[_Target], sweeps: int) -> float: ...
+    def tables(self, asked: Sequence[_Axes]) -> list[npt.NDArray[np.float64]]: ...
+    def weights(self) -> npt.NDArray[np.float64]: ...
+    def draw(self, records: int, seed: int) -> list[npt.NDArray[Any]]: ...
+
+def best_responses(
+    attributes: Sequence[str],
+    cardinalities: Sequence[int],
+    cells: Sequence[Sequence[tuple[int, int]]],
+    weights: npt.NDArray[np.float64],
+    records: int,
+    starts: int,
+    scale: float,
+    seed: int,
+    threads: int | None = None,
+) -> list[npt.NDArray[Any]]: ...
 def model_cells(
     cardinalities: Sequence[int],
     cliques: Sequence[Sequence[int]],
@@ -224,6 +316,13 @@ def id_hashes(
     texts: tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None = None,
     threads: int | None = None,
 ) -> npt.NDArray[np.uint64]: ...
+def digest(
+    codes: Sequence[npt.NDArray[Any]],
+    attributes: Sequence[str],
+    cardinalities: Sequence[int],
+    keys: Sequence[int],
+    threads: int | None = None,
+) -> tuple[list[int], int]: ...
 
 @final
 class FirstRows:
@@ -231,6 +330,17 @@ class FirstRows:
     def update(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]: ...
     def next_pass(self) -> bool: ...
 
+def choose_sets(
+    sizes: Sequence[int],
+    items: Sequence[tuple[Sequence[int], float, float]],
+    sigmas: npt.NDArray[np.float64],
+    options: int,
+    noise_errors: npt.NDArray[np.float64],
+    price: float,
+    max_order: int,
+    max_cells: int,
+    budget: float,
+) -> list[tuple[list[int], int]]: ...
 def pack(
     sizes: Sequence[int],
     sigmas: npt.NDArray[np.float64],

@@ -10,6 +10,7 @@ __all__ = [
     "ParameterError",
     "PrivacyError",
     "SchemaError",
+    "explained",
 ]
 
 
@@ -47,3 +48,24 @@ class BudgetExceeded(PrivacyError):  # noqa: N818 - the name says it better than
 
 class ArtefactError(ChicleError):
     """A file cannot be read or written, or its content is wrong."""
+
+
+def explained(error: BaseException) -> str:
+    """Return an error in one line for a person, without private values.
+
+    Examples
+    --------
+    >>> explained(ParameterError("threads must be at least 1"))
+    'threads must be at least 1'
+    >>> explained(KeyError("a private value"))
+    'an unforeseen KeyError; run again with CHICLE_TRACEBACK=1 to see where, and report it'
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped"
+    if isinstance(error, ChicleError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this table; leave columns out or make their bins coarser"
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return f"an unforeseen {type(error).__name__}; run again with CHICLE_TRACEBACK=1 to see where, and report it"

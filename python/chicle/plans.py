@@ -15,15 +15,39 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
+from chicle._html import card
+from chicle._pandas import data_frame
 from chicle._text import aligned, percent
 from chicle.domain import Domain
 from chicle.privacy.budget import Budget
+from chicle.privacy.strength import in_words, weakness
 from chicle.selection.expected_error import noise_error
 
-__all__ = ["Cost", "Plan", "Step", "Sweep", "noise_errors", "pair_errors", "rough_cost"]
+__all__ = [
+    "SHARD_ROWS",
+    "Cost",
+    "Expected",
+    "Plan",
+    "Step",
+    "Sweep",
+    "noise_errors",
+    "pair_errors",
+    "rough_cost",
+    "shards",
+]
+
+
+SHARD_ROWS = 2**20
+"""Most rows of a shard by default: few enough for the memory of an executor, enough to be as accurate as one draw."""
+
+
+def shards(n: int, rows: int = SHARD_ROWS) -> int:
+    """Return the number of shards in which a table of `n` rows is made: at least one."""
+    return max(-(-n // rows), 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +76,33 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """The standard errors to expect of a declared analysis, if rows are spread evenly over their declared values.
+
+    Attributes
+    ----------
+    title, names
+        The analysis and its coefficients.
+    standard_error
+        By sampling and noise together.
+    sampling
+        By sampling alone.
+    """
+
+    title: str
+    names: Sequence[str]
+    standard_error: Sequence[float]
+    sampling: Sequence[float]
+
+    def lines(self) -> list[str]:
+        """Return the expected 95 % intervals as the lines of a table."""
+        rows: list[tuple[str, ...]] = [(self.title, "95 % interval", "by sampling alone")]
+        for name, error, alone in zip(self.names, self.standard_error, self.sampling, strict=True):
+            rows.append((f"  {name}", f"+- {1.96 * error:.3g}", f"+- {1.96 * alone:.3g}"))
+        return aligned(rows)
+
+
+@dataclass(frozen=True)
 class Plan:
     """The releases of a fit, in order; prints as a table.
 
@@ -64,6 +115,7 @@ class Plan:
     1-way    age  100     5.694  0.01542   93.1 %  0.011
     1-way    sex  2       20.98  0.001136  6.9 %   0.00084
     about 0.1 s and 0.1 GB, roughly, beside reading and writing the table
+    an attacker's odds about one person change by at most a factor of 2.7, except with probability 4.5e-08
     """
 
     mechanism: str
@@ -71,6 +123,8 @@ class Plan:
     steps: Sequence[Step]
     n: int
     cost: Cost
+    expected: Sequence[Expected] = ()
+    notes: Sequence[str] = ()
 
     @property
     def one_ways(self) -> list[Step]:
@@ -89,9 +143,35 @@ class Plan:
             "records": self.n,
             "steps": [asdict(step) for step in self.steps],
             "cost": asdict(self.cost),
+            **({"analyses": [asdict(one) for one in self.expected]} if self.expected else {}),
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+        """Return the steps as a pandas data frame."""
+        return data_frame(asdict(step) for step in self.steps)
+
     def __str__(self) -> str:
+        return "\n".join([self._head, *aligned(self._rows()), *self._told()])
+
+    def __repr__(self) -> str:
+        return f"{self._head}: {len(self.steps)} steps; print(plan) lists them"
+
+    def _repr_html_(self) -> str:
+        return card(f"Plan: {self._head}", self._rows(), "\n".join(self._told()))
+
+    def _told(self) -> list[str]:
+        """Return what stands below the steps."""
+        answers = [line for one in self.expected for line in one.lines()]
+        spread = ["expected answers, if columns are spread evenly over their declared values:"] if answers else []
+        weak = [f"WEAK: {one}" for one in weakness(self.budget, self.n)]
+        return [*spread, *answers, *self.notes, _cost_text(self.cost, self.n), in_words(self.budget), *weak]
+
+    @property
+    def _head(self) -> str:
+        return f"{self.mechanism}, {self.budget}, assuming {self.n:,} records"
+
+    def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = [("release", "of", "values", "sigma", "rho", "share", "error up to")]
         rows += [
             (
@@ -105,8 +185,7 @@ class Plan:
             )
             for step in self.steps
         ]
-        head = f"{self.mechanism}, {self.budget}, assuming {self.n:,} records"
-        return "\n".join([head, *aligned(rows), _cost_text(self.cost)])
+        return rows
 
 
 @dataclass(frozen=True)
@@ -131,8 +210,27 @@ class Sweep:
         """Return the plans as JSON."""
         return json.dumps([plan.to_dict() for plan in self.plans], indent=1)
 
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+        """Return the steps of all plans as a pandas data frame, with the epsilon of each."""
+        return data_frame(
+            {"epsilon": plan.budget.epsilon, **asdict(step)} for plan in self.plans for step in plan.steps
+        )
+
     def __str__(self) -> str:
+        return "\n".join([self._head, *aligned(self._rows())])
+
+    def __repr__(self) -> str:
+        return f"{self._head}: plans at {len(self.plans)} epsilons; print(sweep) compares them"
+
+    def _repr_html_(self) -> str:
+        return card(f"Plans: {self._head}", self._rows())
+
+    @property
+    def _head(self) -> str:
         first = self.plans[0]
+        return f"{first.mechanism}, delta {first.budget.delta:g}, assuming {first.n:,} records"
+
+    def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = [("epsilon", "rho", "sigma of 1-ways", "error of 1-ways", "error of pairs")]
         for plan in self.plans:
             sigmas = [step.sigma for step in plan.one_ways if step.sigma is not None]
@@ -147,8 +245,7 @@ class Sweep:
                     _range(_least(pairs), _most(pairs)) or "not measured",
                 )
             )
-        head = f"{first.mechanism}, delta {first.budget.delta:g}, assuming {first.n:,} records"
-        return "\n".join([head, *aligned(rows)])
+        return rows
 
 
 def pair_errors(domain: Domain, rho: float, k: int, n: int) -> tuple[float, float] | None:
@@ -218,7 +315,10 @@ def _range(low: float | None, high: float | None, digits: int = 2) -> str:
     return most if least in ("", most) else f"{least} to {most}"
 
 
-def _cost_text(cost: Cost) -> str:
+def _cost_text(cost: Cost, n: int) -> str:
     seconds = cost.seconds
     time = f"{seconds:.1g} s" if seconds < 10 else f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-    return f"about {time} and {max(cost.memory / 1e9, 0.1):.1f} GB, roughly, beside reading and writing the table"
+    said = f"about {time} and {max(cost.memory / 1e9, 0.1):.1f} GB, roughly, beside reading and writing the table"
+    if (number := shards(n)) == 1:
+        return said
+    return f"{said}\non Spark, `sample_spark` makes the rows in {number:,} shards of at most {SHARD_ROWS:,}"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from chicle import Domain, DomainError, InfeasibleError, ParameterError, Query, Records
 from chicle.counting.countable import UNITS, Cached, Countable, Independence, View
+from chicle.counting.counts import Counts
 from chicle.query import QueryLike, one_ways
 from tests.countables import GROUPED, KINDS, finer, passes
 
@@ -289,9 +290,9 @@ def test_1_ways_and_the_number_of_records_take_no_pass() -> None:
     countable = passes(table)
     read = []
 
-    def noted(counter: Any) -> Any:
-        read.append([asked.clique if isinstance(asked, Query) else asked for asked in counter.queries])
-        return passes_read(counter)
+    def noted(counts: Counts) -> Counts:
+        read.append([asked.clique if isinstance(asked, Query) else asked for asked in counts.counter.queries])
+        return passes_read(counts)
 
     passes_read = countable._read
     countable._read = noted

@@ -21,8 +21,12 @@ from chicle.models import (
     ComposedModel,
     DenoisedModel,
     DescentModel,
+    ExplicitModel,
     GraphicalModel,
     IndependentModel,
+    InteractionModel,
+    MixtureModel,
+    WeightedRowsModel,
     model_of,
     register_model,
 )
@@ -34,17 +38,27 @@ DOMAIN = Domain({"a": 12, "b": 3, "c": 2, "d": 5, "e": 1})
 ALL: list[tuple[str, ...]] = [*one_ways(DOMAIN), *combinations(DOMAIN, 2)]
 SEEDS = (0, 1, 2**63)
 
+_PUBLIC = np.random.default_rng(8)
+PUBLIC = Records({name: _PUBLIC.integers(size, size=2_000) for name, size in DOMAIN.items()}, DOMAIN)
+
 MODELS: dict[str, Callable[[], Model]] = {
     "independent": IndependentModel,
     "descent": DescentModel,
     "denoised": DenoisedModel,
     "denoised, replicated": lambda: DenoisedModel(replicate=3, sweeps=2),
     "denoised, plain": lambda: DenoisedModel(absorb=False, low_rank=False, pull=0.0, start="tree"),
+    "interactions": lambda: InteractionModel(first=1),
+    "interactions, replicated": lambda: InteractionModel(first=2, replicate=2, refinement=0.0, refining=1),
     "composed, gum": lambda: ComposedModel(kernel="gum", options={"passes": 4}),
     "composed, descent": lambda: ComposedModel(kernel="descent"),
     "composed, mcf": lambda: ComposedModel(kernel="mcf", options={"passes": 2}),
     "composed, whole": lambda: ComposedModel(kernel="gum", options={"passes": 2}, separate=False, append=False),
     "graphical": GraphicalModel,
+    "explicit": lambda: ExplicitModel(tolerance=1.0),
+    "mixture": lambda: MixtureModel(components=200, steps=150),
+    "mixture, projected": lambda: MixtureModel(components=200, link="projected", rate=0.02),
+    "mixture, network": lambda: MixtureModel(components=100, link="network", rate=0.003, embedding=16, hidden=32),
+    "weighted rows": lambda: WeightedRowsModel(rows=PUBLIC, tolerance=1.0),
 }
 
 
@@ -58,7 +72,7 @@ def measured(seed: int = 0) -> list[Measurement]:
     }
     rows["a"] = np.where(np.isin(rows["a"], (4, 7)), 5, rows["a"])
     table = Records(rows, DOMAIN)
-    cliques = [*one_ways(DOMAIN), ("a", "b"), ("b", "c"), ("d", "a")]
+    cliques = [*one_ways(DOMAIN), ("a", "b"), ("b", "c"), ("d", "a"), ("b", "c", "d")]
     return [
         Measurement(clique, counts + np.rint(rng.normal(0, 20, counts.shape)).astype(int), 20.0)
         for clique, counts in zip(cliques, table.count(cliques), strict=True)

@@ -170,6 +170,7 @@ def test_a_transcript_holds_no_exact_count() -> None:
             assert entry.context == {"sigma": 3.0}
             numbers |= {entry.epsilon, float(entry.among)}
         else:
+            assert isinstance(entry, Merge)
             numbers |= {float(x) for array in entry.to_arrays().values() for x in array.ravel()}
     assert len(numbers) > 15
     assert not numbers & exact

@@ -215,7 +215,7 @@ SCHEMA = Schema(
 BUDGETS: list[dict[str, Any]] = [
     {"epsilon": 1.0, "delta": 1e-9},
     {"epsilon": 0.05, "delta": 1e-15},
-    {"epsilon": 50.0, "delta": 1e-3, "accounting": "zcdp"},
+    {"epsilon": 50.0, "delta": 1e-3, "accounting": "zcdp", "allow_weak": True},
     {"rho": 0.1, "discovery": Discovery(delta=1e-9)},
     {"mu": 1.0, "discovery": Discovery(delta=1e-12, share=0.7)},
 ]

@@ -180,7 +180,8 @@ def test_it_shows_a_table() -> None:
     assert "sigma 100" in shown
     assert "more releases" in shown
     assert len(shown.splitlines()) < 30
-    assert "of 1 at delta 1e-09" in shown.splitlines()[-1]
+    assert "of 1 at delta 1e-09" in shown.splitlines()[-2]
+    assert "at most a factor of 2.7" in shown.splitlines()[-1]
 
 
 def test_test_noise_marks_it_for_good() -> None:

@@ -14,6 +14,8 @@ import chicle
 from chicle import Budget, Domain, Ledger, Query, Records, Schema, SchemaError
 from chicle.codecs import Codec
 from chicle.counting.counter import Counter
+from chicle.counting.counts import Counts
+from chicle.counting.digest import Digest
 from chicle.counting.passes import Passes
 from chicle.discovery.resolution import Tallies
 from chicle.privacy import TestNoise
@@ -175,14 +177,15 @@ TASKS: dict[str, Any] = {
     "collect": lambda codec: Collect(codec, ["age", "sides"]),
     "first pass": lambda codec: FirstPass(codec, 2**28),
     "first pass, little room": lambda codec: FirstPass(codec, 200),
-    "count": lambda codec: Count(codec, counter(codec)),
+    "count": lambda codec: Count(codec, Counts(counter(codec), Digest(key=bytes(16)))),
     "check": CheckTable,
 }
 
 
 def outcome(task: Any) -> list[Any]:
     if isinstance(task, Count):
-        return [task.rows, *(table.tolist() for table in task.counter.result())]
+        counts = task.counts
+        return [counts.digest, *(table.tolist() for table in counts.counter.result())]
     if isinstance(task, CheckTable):
         return list(task.problems)
     rows = task.records() if isinstance(task, Collect) else task.countable(None)

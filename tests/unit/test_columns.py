@@ -16,7 +16,19 @@ from hypothesis import strategies as st
 from chicle import Schema, SchemaError
 from chicle.codecs import Codec
 from chicle.codes import code_dtype
-from chicle.columns import Date, DateTime, Determined, Integer, Number, column_from_dict
+from chicle.columns import (
+    Boolean,
+    Categorical,
+    Coded,
+    Column,
+    Date,
+    DateTime,
+    Determined,
+    Integer,
+    Number,
+    Open,
+    column_from_dict,
+)
 from chicle.columns.base import refuse
 from chicle.sources import decode_table, read_records
 from tests.oracles.schema import naive_code, naive_size
@@ -421,3 +433,31 @@ def test_datetimes_come_in_any_unit(unit: str, zone: str | None) -> None:
     made = column.decode(codes, table.type, np.random.default_rng(0))
     assert made.type == table.type
     np.testing.assert_array_equal(column.encode(pa.chunked_array([made]), refuse("at")), codes)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "span", "numbers"),
+    [
+        (Integer(min=0, max=99, bins=5, outside="clamp"), [3, 250, -4], (0, 99), [3, 99, 0]),
+        (Integer(min=0, max=9, missing=True), [3, None], (0, 9), [3, np.nan]),
+        (Number(min=-1, max=1, bins=2), [0.25, -1.0], (-1, 1), [0.25, -1]),
+        (Number(min=0, max=1, bins=2, missing=True, outside="clamp"), [None, 7.0], (0, 1), [np.nan, 1]),
+        (Boolean(missing=True), [True, None, False], (0, 1), [1, np.nan, 0]),
+        (Categorical(values=[5, 2, 9]), [9, 5], (2, 9), [9, 5]),
+        (Coded(values=4), [3, 0], (0, 3), [3, 0]),
+    ],
+)
+def test_numbers_are_the_values_themselves_not_their_bins(
+    column: Column, values: list[Any], span: tuple[float, float], numbers: list[float]
+) -> None:
+    assert column.span == span
+    for table in (pa.array(values), pa.array(values).dictionary_encode()):
+        np.testing.assert_array_equal(column.numbers(pa.chunked_array([table]), refuse("a")), numbers)
+    assert column.numbers(pa.chunked_array([], pa.array(values).type), refuse("a")).size == 0
+
+
+@pytest.mark.parametrize(
+    "column", [Categorical(values=["a", "b"]), Date(min="2020-01-01", max="2020-12-31", bins="month"), Open()]
+)
+def test_what_is_no_number_has_no_span(column: Column) -> None:
+    assert column.span is None

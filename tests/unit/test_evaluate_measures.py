@@ -14,6 +14,7 @@ import chicle
 from chicle import Records, Schema
 from chicle.errors import DomainError, ParameterError
 from chicle.evaluation import queries as asked
+from chicle.evaluation.answers import AnswerErrors, answer_errors
 from chicle.evaluation.contest import Contest
 from chicle.evaluation.gini import amounts, gini, nist_gini
 from chicle.evaluation.subsample import Subsampling, mean_deviation
@@ -49,6 +50,37 @@ def test_scores_by_hand() -> None:
     assert found["unique_matches"].value == 0
     assert found["distinct_rows"].value == 1
     assert found["distinct_rows"].also == {"real table": 0.5}
+
+
+def test_errors_of_a_workload_by_hand() -> None:
+    """The pair ab: 00 1/2 -> 1, 11 1/2 -> 0, the other two are empty in both. And c: 1/2, 1/2 in both."""
+    workload = [("b", "a"), ("c",)]
+    found = chicle.evaluate(rows("000", "000", "111", "111"), rows("000", "001"), workload=workload)
+    assert found["workload_max"].value == pytest.approx(0.5)
+    assert found["workload_mean"].value == pytest.approx(1 / 6)
+    assert found["workload_median"].value == 0
+    assert "(6 cells)" in found["workload_max"].title
+    assert "workload_max" not in chicle.evaluate(rows("000"), rows("000"))
+
+
+@given(seed=st.integers(0, 2**32))
+def test_errors_of_a_workload_equal_those_of_all_cells_at_once(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    real, other = correlated(60, seed), correlated(50, seed + 1)
+    cliques = [("a", "b"), ("c",), ("a", "c")]
+    errors = [np.abs(x / 60 - y / 50).ravel() for x, y in zip(real.count(cliques), other.count(cliques), strict=True)]
+    every = np.concatenate(errors)
+    found = AnswerErrors.empty(1)
+    for off in errors:
+        kept = rng.random(off.size) < 0.5
+        found.add(0, off[kept | (off > 0)], off.size)
+    assert found.largest[0] == every.max()
+    assert found.mean[0] == pytest.approx(every.mean())
+    median = np.sort(every)[(every.size + 1) // 2 - 1]
+    assert found.median[0] <= median * (1 + 1e-6)
+    assert found.median[0] >= median * (1 - 2**-10)
+    answers = {clique: table / 50 for clique, table in zip(cliques, other.count(cliques), strict=True)}
+    assert answer_errors(real, answers)["mean"] == pytest.approx(every.mean())
 
 
 def test_nist_range_by_hand() -> None:

@@ -144,11 +144,11 @@ def table() -> pd.DataFrame:
 def test_from_a_draft_to_a_loaded_release(tmp_path: Path) -> None:
     frame = table()
     draft = chicle.draft_schema(frame)
-    assert draft.columns["net"] == Prefix(first="10.0", last="10.100", missing=True)
+    assert draft.columns["net"] == Prefix(first="10.0", last="10.100", missing=True, source="data")
     draft.save(tmp_path / "schema.yaml")
     assert "the first and the last prefix" in (tmp_path / "schema.yaml").read_text(encoding="utf-8")
-    schema = Schema.load(tmp_path / "schema.yaml").mark_reviewed()
-    assert schema.columns == draft.columns
+    schema = Schema.load(tmp_path / "schema.yaml").mark_reviewed(source="the register of networks")
+    assert schema.columns == draft.mark_reviewed(source="the register of networks").columns
     assert schema.ordinal == {"net"}
     assert check_table(frame, schema).fits
     narrow = Schema({**schema.columns, "net": {"type": "prefix", "first": "10.0", "last": "10.9", "missing": True}})
@@ -201,7 +201,7 @@ def test_what_is_not_registered_is_unknown() -> None:
     assert "prefix" not in TYPES
     with pytest.raises(SchemaError, match="there is no type 'prefix'"):
         Schema({"net": {"type": "prefix", "first": "10.0", "last": "10.1"}})
-    assert chicle.draft_schema(table()).columns["net"].type == "categorical"
+    assert chicle.draft_schema(table()).columns["net"].type == "number"
 
 
 @pytest.mark.usefixtures("known")

@@ -7,6 +7,7 @@ import pytest
 
 import chicle
 from chicle import Domain, PrivacyError, Schema
+from chicle.mechanisms.best_response import BestResponse
 from chicle.plans import noise_errors, pair_errors, rough_cost
 from chicle.privacy import calibrate
 from tests.contract.test_mechanisms import BUDGET, MECHANISMS, Make
@@ -50,7 +51,7 @@ def test_a_sweep_leaves_the_mechanism_as_it_was(make: Make) -> None:
     assert repr(synth) == before
     assert [plan.budget.epsilon for plan in sweep.plans] == [0.5, 5]
     worst = [max(step.error or 0 for step in plan.steps) for plan in sweep.plans]
-    assert worst[0] > worst[1]
+    assert worst[0] > worst[1] or isinstance(synth, BestResponse), "which measure nothing, so nothing has an error"
     assert len(str(sweep).splitlines()) == 4
     for wrong in ([], [1, 0]):
         with pytest.raises(PrivacyError):

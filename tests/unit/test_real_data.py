@@ -75,7 +75,7 @@ def adult_schema(frame: pd.DataFrame) -> Schema:
         "determined_by": "educational-num",
         "map": [[i + 1, grade] for i, grade in enumerate(grades)],
     }
-    return Schema.from_dict({**told, "reviewed": True})
+    return Schema.from_dict(told).mark_reviewed("the page of the data at UCI")
 
 
 def test_adult_from_strings_and_numbers_to_a_synthetic_table(shared_data: Path) -> None:
@@ -107,7 +107,7 @@ def test_the_income_survey_comes_back_in_its_codes(shared_data: Path, make: Any)
         for name in draft.undiscovered
     }
     assert listed, "the draft leaves texts of many values to be discovered"
-    schema = chicle.Schema({**draft.columns, **listed})
+    schema = chicle.Schema({**draft.columns, **listed}, reviewed=False).mark_reviewed("the questionnaire")
     source = open_source(frame, schema)
     records = source.records(Codec(schema))
     again = decode_table(records, Codec(schema), source.form, rng=np.random.default_rng(0))
@@ -122,7 +122,7 @@ def test_the_income_survey_comes_back_in_its_codes(shared_data: Path, make: Any)
 
 def test_a_tiny_coded_table_needs_no_more_than_a_draft(shared_data: Path) -> None:
     frame = pd.read_parquet(shared_data / "titanic" / "data.parquet")
-    schema = chicle.draft_schema(frame).mark_reviewed()
+    schema = chicle.draft_schema(frame).mark_reviewed("the page of the data")
     made = chicle.Independent(epsilon=1, delta=1e-9).fit(frame, schema).sample(seed=0)
     assert (made.dtypes == frame.dtypes).all()
     assert check_table(made, schema).fits

@@ -42,13 +42,20 @@ MECHANISMS: dict[str, Callable[..., Mechanism]] = {
     "AIM-rounds": lambda **given: chicle.AIM(rounds=3, **given),
     "AIM-published": lambda **given: chicle.AIM(published=True, **given),
     "AIM-alpha": lambda **given: chicle.AIM(published=True, alpha=0.6, rounds=20, **given),
-    "Prism": chicle.Prism,
+    "Prism": lambda **given: chicle.Prism(options=PrismOptions(first_stage=1.0), **given),
     "Prism-options": lambda **given: chicle.Prism(
-        options=PrismOptions(one_ways=0.3, counting=0.05, selection=0.2), **given
+        options=PrismOptions(one_ways=0.3, counting=0.05, selection=0.2, first_stage=1.0), **given
     ),
+    "Prism-two-stages": lambda **given: chicle.Prism(options=PrismOptions(first_stage=0.6), **given),
 }
 
-NAMES = {"number of records": "records", "1-way": "1-way", "marginal": "marginal", "choice of a marginal": "selection"}
+NAMES = {
+    "number of records": "records",
+    "1-way": "1-way",
+    "marginal": "marginal",
+    "second marginal": "second marginal",
+    "choice of a marginal": "selection",
+}
 
 
 def records_of(k: int = 1) -> Records:
@@ -62,8 +69,10 @@ def records_of(k: int = 1) -> Records:
     return Records(rows, DOMAIN, max_records_per_person=k)
 
 
-def stage_of(purpose: str) -> str:
+def stage_of(purpose: str, name: str = "") -> str:
     """Return the stage that an event belongs to."""
+    if name == "Prism-two-stages" and purpose.startswith("distances"):
+        return "second selection"
     return "selection" if purpose.endswith("records") and "1/" in purpose else NAMES[purpose]
 
 
@@ -76,7 +85,8 @@ def test_events_cost_what_stages_say(name: str, accounting: Any, k: int) -> None
     release = synth.fit(records_of(k), ledger=ledger).release_
     spent: dict[str, float] = {}
     for event in ledger.events:
-        spent[stage_of(event.purpose)] = spent.get(stage_of(event.purpose), 0.0) + event.rho(accounting)
+        of = stage_of(event.purpose, name)
+        spent[of] = spent.get(of, 0.0) + event.rho(accounting)
     # Prism, and AIM over records, split their budget by the number of records that was released.
     n = float(release.measurements[0].values) if release.measurements[0].clique == () else 1_000.0
     stages = synth.stages(Setting(DOMAIN, ledger.budget.rho, k, n))
@@ -131,7 +141,7 @@ def test_stages_scale_with_the_budget(name: str, rho: float) -> None:
     assert sum(stage.rho for stage in stages.all) == pytest.approx(rho, rel=1e-9)
     assert all(stage.rho > 0 for stage in stages.all)
     assert len({stage.name for stage in stages.all}) == len(stages.all)
-    assert {stage.name for stage in stages.all} <= {"records", "1-way", "selection", "marginal"}
+    assert {stage.name for stage in stages.all} <= {*NAMES.values(), "second selection"}
 
 
 # --- The parts -------------------------------------------------------------------------------------------------------

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from inspect import signature
+from pathlib import Path
 from typing import Any, NoReturn
 
 from chicle._checks import check_seed, integer, threads_or_all
+from chicle.analyses import Analysis, analysis_of
+from chicle.analyses.run import ANALYSIS_SHARE
+from chicle.cli.terminal import warn
 from chicle.codecs import Codec
 from chicle.discovery import Discovery
 from chicle.domain import Domain
@@ -15,18 +20,26 @@ from chicle.errors import ParameterError
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.variants import mechanism_names, named_mechanism
 from chicle.schema import Schema
+from chicle.sources.dialect import Dialect, DialectPath, dialect_of
+from chicle.sources.files import find_files
+from chicle.sources.table_files import check_ending
 from chicle.workload import Workload
 
 __all__ = [
     "Parser",
+    "add_analyses",
     "add_budget",
+    "add_dialect",
     "add_draw",
     "add_output",
+    "analyses",
     "check_draw",
     "command",
+    "count",
     "mechanism",
     "numbers",
     "subcommands",
+    "tables",
     "workload",
 ]
 
@@ -61,6 +74,36 @@ def add_output(parser: Parser, what: str) -> None:
     parser.add_argument("--force", action="store_true", help="replace output files that exist")
 
 
+def add_dialect(parser: Parser) -> None:
+    """Add how CSV files are written, for files where sniffing is not enough."""
+    group = parser.add_argument_group("how CSV files are written (sniffed, and said, unless given)")
+    group.add_argument("--delimiter", metavar="CHAR", help="the separator of fields, such as ';' or tab")
+    group.add_argument("--decimal", metavar="CHAR", help="the decimal mark: . or ,")
+    group.add_argument("--encoding", metavar="NAME", help="the encoding of the text, such as utf-8 or latin-1")
+
+
+def tables(arguments: argparse.Namespace, given: str | Sequence[str], *, said: bool = True) -> list[Path]:
+    """Return the files of paths and patterns, with the dialect of the arguments.
+
+    If `said`, a file in which something else than commas, decimal points and UTF-8 was sniffed is named.
+    """
+    dialect = Dialect(arguments.delimiter, arguments.decimal, arguments.encoding)
+    several = [given] if isinstance(given, str) else given
+    paths = [DialectPath.of(path, dialect) for path in find_files(several)]
+    told: dict[str, str] = {}
+    for path in paths:
+        if (
+            path.exists()
+            and check_ending(path) in (".csv", ".tsv")
+            and not (read := dialect_of(path)).plain_but(dialect)
+        ):
+            told.setdefault(str(read), str(path))
+    for how, name in told.items():
+        if said and name.lower().removesuffix(".gz").endswith(".csv"):
+            warn(f"{name} is read with {how}")
+    return list(paths)
+
+
 def add_budget(parser: Parser, *, several: bool = False) -> None:
     """Add the parameters of a mechanism; with `several`, epsilon may be a list."""
     what = "the privacy budget: smaller is more private, larger is more accurate; 1 is common"
@@ -73,6 +116,11 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
         type=float,
         required=True,
         help="the delta of the guarantee: well below 1 / number of people, such as 1e-9",
+    )
+    parser.add_argument(
+        "--allow-weak",
+        action="store_true",
+        help="allow an epsilon above 10, or a delta that is not below 1/(10 n) for n rows",
     )
     parser.add_argument(
         "--mechanism", choices=mechanism_names(), default="prism", help="how to make the table (default prism)"
@@ -92,6 +140,30 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
     )
 
 
+def add_analyses(parser: Parser) -> None:
+    """Add declared analyses and their share of the budget."""
+    parser.add_argument(
+        "--analysis",
+        metavar="FORMULA",
+        action="append",
+        default=[],
+        help='a regression to answer with valid intervals, such as "logit: died ~ age + C(region)" or "linear: ..." or '
+        '"poisson: ..."; may be given several times',
+    )
+    parser.add_argument(
+        "--analysis-share",
+        type=float,
+        metavar="SHARE",
+        default=ANALYSIS_SHARE,
+        help=f"share of the budget that all analyses get (default {ANALYSIS_SHARE:g})",
+    )
+
+
+def analyses(arguments: argparse.Namespace) -> list[Analysis]:
+    """Return the declared analyses."""
+    return [analysis_of(text) for text in arguments.analysis]
+
+
 def mechanism(arguments: argparse.Namespace, epsilon: float, schema: Schema) -> Mechanism:
     """Return the mechanism of the arguments; an invalid budget or workload is an error."""
     make = named_mechanism(arguments.mechanism)
@@ -103,7 +175,14 @@ def mechanism(arguments: argparse.Namespace, epsilon: float, schema: Schema) -> 
         if arguments.mechanism not in asking:
             raise ParameterError(f"{arguments.mechanism} takes no --workload; {', '.join(asking)} do")
         more["workload"] = workload(arguments.workload, Codec(schema).domain)
-    synth = make(epsilon=epsilon, delta=arguments.delta, discovery=discovery, threads=threads, **more)
+    synth = make(
+        epsilon=epsilon,
+        delta=arguments.delta,
+        discovery=discovery,
+        allow_weak=arguments.allow_weak,
+        threads=threads,
+        **more,
+    )
     _ = synth.budget
     return synth
 
@@ -117,6 +196,19 @@ def workload(text: str, domain: Domain) -> Workload:
     return Workload.load(text)
 
 
+def count(text: str) -> int:
+    """Return a whole number, which may be written as 1e6 or 1_000_000."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not number.is_integer():
+        raise argparse.ArgumentTypeError(
+            f"invalid number of rows: {text!r}; write a whole number, such as 1000000 or 1e6"
+        )
+    return int(text) if text.strip().isdigit() else int(number)
+
+
 def numbers(text: str) -> list[float]:
     """Return the numbers of a comma-separated list."""
     try:
@@ -128,7 +220,7 @@ def numbers(text: str) -> list[float]:
 def add_draw(parser: Parser) -> None:
     """Add the parameters of drawing a table."""
     parser.add_argument(
-        "-n", type=int, help="number of synthetic rows (default: the private estimate of the real number)"
+        "-n", type=count, help="number of synthetic rows (default: the private estimate of the real number)"
     )
     parser.add_argument("--seed", type=int, help="makes the draw repeatable; noise never repeats")
     parser.add_argument("--threads", type=int, help="number of threads (default: all cores)")

@@ -12,20 +12,25 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from chicle._core import __version__
-from chicle.cli import compare, demo, evaluate, plan, report, sample, schema, synth
+from chicle.cli import compare, completion, demo, doctor, evaluate, plan, report, sample, schema, synth, ui
 from chicle.cli.arguments import Parser, command, subcommands
+from chicle.cli.next_step import offer_next_step
 from chicle.cli.terminal import warn
-from chicle.errors import ChicleError
+from chicle.errors import explained
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (demo, schema, plan, synth, sample, evaluate, report, compare)
+_COMMANDS = (demo, ui, schema, plan, synth, sample, evaluate, report, compare, doctor, completion)
 
 _WAY = """\
-From your own table to a synthetic one:
+From your own table to a synthetic one, in a page of your browser:
+  chicle ui people.csv
+
+The same with commands:
   chicle schema draft people.csv -o people.yaml   # a first schema, read from the data
   edit people.yaml                                # replace what was read from the data; set `reviewed: true`
   chicle schema check people.csv people.yaml      # does the table fit?
@@ -51,8 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         The arguments; those of the process by default.
     """
+    given = sys.argv[1:] if argv is None else argv
+    if not given and sys.stdout.isatty():
+        return offer_next_step(Path.cwd())
     try:
-        arguments = parser().parse_args(argv)
+        arguments = parser().parse_args(given)
     except SystemExit as stop:  # --help, --version and argparse's errors
         return int(stop.code or 0)
     run: Callable[[argparse.Namespace], int] = arguments.run
@@ -68,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("CHICLE_TRACEBACK"):
             raise
-        warn(f"error: {_explained(error)}")
+        warn(f"error: {explained(error)}")
         return 130 if isinstance(error, KeyboardInterrupt) else 2
 
 
@@ -80,19 +88,6 @@ def parser() -> Parser:
     for one in _COMMANDS:
         one.add(commands)
     return made
-
-
-def _explained(error: BaseException) -> str:
-    """Return the message of an error, without private values."""
-    if isinstance(error, KeyboardInterrupt):
-        return "stopped"
-    if isinstance(error, ChicleError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return "there is not enough memory for this table; leave columns out or make their bins coarser"
-    if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}"
-    return f"an unforeseen {type(error).__name__}; run again with CHICLE_TRACEBACK=1 to see where, and report it"
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:  # noqa: ANN401 - as `warnings` calls it

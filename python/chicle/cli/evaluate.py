@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from chicle.cli.arguments import command, workload
+from chicle.cli.arguments import add_dialect, command, tables, workload
 from chicle.cli.terminal import Progress, say
 from chicle.errors import SchemaError
 from chicle.evaluation import evaluate
@@ -36,6 +36,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.add_argument("--delta", type=float, help="the delta of that budget")
     made.add_argument("--seed", type=int, default=0, help="seed of the queries and the baselines (default 0)")
     add_measures(made)
+    add_dialect(made)
     made.add_argument("--json", action="store_true", help="print JSON instead of a table")
     made.set_defaults(run=_run)
 
@@ -82,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
     with Progress(quiet=arguments.json) as progress:
         progress.say("comparing")
         found = evaluate(
-            arguments.real,
+            tables(arguments, arguments.real, said=not arguments.json),
             arguments.synthetic,
             schema,
             release=release,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +14,13 @@ from chicle._write import replacing, trying
 from chicle.cli.terminal import Progress, warn
 from chicle.codecs import Codec
 from chicle.counting.records import Records
-from chicle.errors import ArtefactError, ParameterError
+from chicle.errors import ParameterError
 from chicle.measurements.measurement import total_sigma
 from chicle.releases.release import Release
 from chicle.schema import Schema
 from chicle.sources import decode_table
 from chicle.sources.frames import Form
-from chicle.sources.table_files import write_table
+from chicle.sources.table_files import write_explained
 
 __all__ = ["check_output", "rehearse", "write_sample"]
 
@@ -47,13 +47,24 @@ def check_output(path: str, force: bool, inputs: Sequence[str | Path]) -> None:
         raise ParameterError(f"{path} cannot be written: {error.strerror}; {fix}") from None
 
 
-def write_sample(release: Release, arguments: argparse.Namespace, progress: Progress) -> int:
-    """Draw a table, write it, and return how many rows it has."""
+def write_sample(
+    release: Release,
+    arguments: argparse.Namespace,
+    progress: Progress,
+    *,
+    where: Mapping[str, Any] | None = None,
+    given: str | None = None,
+) -> int:
+    """Draw a table, write it, and return how many rows it has; `where` and `given` are those of `Release.sample`."""
     progress.say("making records")
-    rows = _estimated_rows(release) if arguments.n is None else arguments.n
-    parts = release.sample_parts(rows, arguments.seed, threads=arguments.threads, progress=progress.note)
+    rows = arguments.n
+    if rows is None and where is None and given is None:
+        rows = _estimated_rows(release)
+    parts = release.sample_parts(
+        rows, arguments.seed, where=where, given=given, threads=arguments.threads, progress=progress.note
+    )
     with replacing(arguments.output) as beside:
-        return _write(_shown(parts, rows, progress), beside, arguments.output)
+        return write_explained(_shown(parts, rows, progress), beside, arguments.output)
 
 
 def _estimated_rows(release: Release) -> int:
@@ -66,7 +77,7 @@ def _estimated_rows(release: Release) -> int:
     return rows
 
 
-def _shown(parts: Iterable[pa.Table], rows: int, progress: Progress) -> Iterator[pa.Table]:
+def _shown(parts: Iterable[pa.Table], rows: int | None, progress: Progress) -> Iterator[pa.Table]:
     """Yield the parts of a table and show the progress."""
     begun = False
     for part in parts:
@@ -81,15 +92,4 @@ def rehearse(schema: Schema, form: Form, output: str) -> None:
     """Write an empty table of these types, to find out before the fit whether the format can hold them."""
     none = Records({name: np.empty(0, dtype=np.uint8) for name in schema.domain}, schema.domain)
     with trying(output) as beside:
-        _write(decode_table(none, Codec(schema), Form("pyarrow", form.types)), beside, output)
-
-
-def _write(table: pa.Table | Iterable[pa.Table], beside: Path, output: str) -> int:
-    try:
-        return write_table(table, beside)
-    except (OSError, pa.ArrowException) as error:
-        number = getattr(error, "errno", None)
-        why = "a column has a type that this format cannot hold; try .parquet"
-        if number is not None:
-            why = f"{os.strerror(number)}; make room, or choose another place"
-        raise ArtefactError(f"{output} cannot be written: {why}") from None
+        write_explained(decode_table(none, Codec(schema), Form("pyarrow", form.types)), beside, output)

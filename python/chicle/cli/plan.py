@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from chicle.cli.arguments import add_budget, command, mechanism
-from chicle.cli.terminal import say
+from chicle.cli.arguments import add_analyses, add_budget, analyses, command, count, mechanism
+from chicle.cli.terminal import say, warn
+from chicle.errors import ParameterError
 from chicle.schema import Schema
 
 __all__ = ["add"]
@@ -15,6 +16,8 @@ _HELP = """\
 Example:
   chicle plan people.yaml --epsilon 1 --delta 1e-9 --records 50000
   chicle plan people.yaml --epsilon 0.2,1,5 --delta 1e-9 --records 50000     # what a larger budget buys
+
+  chicle plan people.yaml --epsilon 1 --delta 1e-9 --analysis "logit: died ~ age + sex"    # how wide intervals will be
 
 Reads the schema only, never the data. In the plan:
   sigma  the standard deviation of the noise on each count
@@ -30,9 +33,10 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made = command(commands, "plan", "show what will be released, and at what cost, before any data is read", _HELP)
     made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
     add_budget(made, several=True)
+    add_analyses(made)
     made.add_argument(
         "--records",
-        type=int,
+        type=count,
         default=100_000,
         metavar="N",
         help="a public guess of the number of rows (default 100000); prism splits its budget by it",
@@ -45,6 +49,15 @@ def _run(arguments: argparse.Namespace) -> int:
     schema = Schema.load(arguments.schema)
     first, *more = arguments.epsilon
     synth = mechanism(arguments, first, schema)
-    plan = synth.sweep(schema, arguments.epsilon, arguments.records) if more else synth.plan(schema, arguments.records)
+    asked = analyses(arguments)
+    if more and asked:
+        raise ParameterError("--analysis needs a single --epsilon; plan one at a time")
+    plan = (
+        synth.sweep(schema, arguments.epsilon, arguments.records)
+        if more
+        else synth.plan(schema, arguments.records, analyses=asked, analysis_share=arguments.analysis_share)
+    )
+    if schema.assumption is not None:
+        warn(schema.assumption)
     say(plan.to_json() if arguments.json else str(plan))
     return 0

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from chicle._checks import check_seed, threads_or_all
-from chicle.cli.arguments import add_output, command
+from chicle.cli.arguments import add_dialect, add_output, command, tables
 from chicle.cli.output import check_output
 from chicle.cli.terminal import Progress, say, warn
 from chicle.errors import ParameterError
@@ -40,6 +40,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     )
     made.add_argument("--seed", type=int, default=0, help="seed of everything that is drawn (default 0)")
     made.add_argument("--threads", type=int, help="number of threads (default: all cores)")
+    add_dialect(made)
     made.add_argument("--quiet", action="store_true", help="print errors and warnings only")
     made.set_defaults(run=_run)
 
@@ -58,7 +59,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.output,
             release,
             arguments.synthetic,
-            real=arguments.real,
+            real=None if arguments.real is None else tables(arguments, arguments.real, said=not arguments.quiet),
             schema=arguments.schema,
             confidence=arguments.confidence,
             title=arguments.title,

@@ -7,19 +7,23 @@ synthetic records. A codec imports no source and can be pickled, so it can be se
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from chicle.codecs.check import column_problems, misfits
+from chicle.codecs.check import column_problems, misfits, with_plain
 from chicle.codecs.recode import Attributes
 from chicle.codecs.repair import repair
 from chicle.codecs.zeros import forbidden_cells, without_zeros
 from chicle.codes import Codes, code_dtype
 from chicle.columns import Column, Identifier, SyntheticRows
+from chicle.columns.arithmetic import is_time
 from chicle.columns.base import refuse
+from chicle.columns.private_bins import Binned
+from chicle.columns.times import as_type
 from chicle.counting.records import Records
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, SchemaError
@@ -81,6 +85,50 @@ class Codec:
         """The attributes of `domain` whose codes have an order."""
         return frozenset(name for name in self.domain if name in self.schema.ordinal)
 
+    @cached_property
+    def axes(self) -> dict[str, npt.NDArray[np.float64]]:
+        """For each ordered attribute of `domain` the starts of its values, and the end of the last; without missing.
+
+        Examples
+        --------
+        >>> Codec(Schema({"age": {"type": "integer", "bins": [0, 1, 18, 99], "missing": True}})).axes
+        {'age': array([  0.,   1.,  18., 100.])}
+        """
+        found = {}
+        for name in self.ordinal:
+            column, groups = self.schema.columns[name], self.attributes.groups.get(name)
+            starts = np.arange(column.size + 1) if column.starts is None else np.asarray(column.starts)
+            if groups is not None:
+                groups = groups[: column.size]
+                if (np.diff(groups) < 0).any():
+                    continue
+                starts = starts[np.append(np.flatnonzero(np.diff(groups, prepend=-1)), column.size)]
+            found[name] = starts.astype(np.float64)
+        return dict(sorted(found.items()))
+
+    @property
+    def amounts(self) -> dict[str, npt.NDArray[np.float64]]:
+        """The number that each code of an ordinal attribute of `domain` stands for; not a number for missing.
+
+        Examples
+        --------
+        >>> age = {"type": "integer", "min": 0, "max": 3, "coarse": 2, "missing": True}
+        >>> Codec(Schema({"age": age})).amounts
+        {'age': array([0.5, 2.5, nan])}
+        """
+        return {name: self._amounts(name) for name in sorted(self.ordinal)}
+
+    def _amounts(self, name: str) -> npt.NDArray[np.float64]:
+        column = self.schema.columns[name]
+        known = np.arange(column.size, dtype=np.float64) if column.amounts is None else column.amounts
+        every: npt.NDArray[np.float64] = np.concatenate([known, [np.nan] * bool(column.missing)])
+        if name not in self.attributes.groups:
+            return every
+        groups, there = self.attributes.groups[name], np.isfinite(every)
+        sums, sizes = np.bincount(groups, np.where(there, every, 0.0)), np.bincount(groups, there)
+        means: npt.NDArray[np.float64] = np.divide(sums, sizes, out=np.full(sums.size, np.nan), where=sizes > 0)
+        return means
+
     @property
     def max_records_per_person(self) -> int:
         """The maximum number of rows of one person."""
@@ -113,7 +161,10 @@ class Codec:
 
     def needed(self, attributes: Sequence[str]) -> list[str]:
         """Return the columns from which attributes of `base` are encoded."""
-        return self.attributes.needed(attributes)
+        columns = self.attributes.needed(attributes)
+        return list(
+            dict.fromkeys([*columns, *(other for name in columns for other in self.schema.columns[name].beside)])
+        )
 
     def codes(self, batch: Mapping[str, pa.ChunkedArray], attributes: Sequence[str]) -> dict[str, Codes]:
         """Return the codes of attributes of `base` in a batch that has their columns.
@@ -121,9 +172,10 @@ class Codec:
         A value that does not fit raises a SchemaError that names its column and the rule. `check_codes` checks
         constraints and combinations.
         """
-        columns = {
-            name: self.schema.columns[name].encode(batch[name], refuse(name)) for name in self.needed(attributes)
-        }
+        columns = {}
+        for name in self.attributes.needed(attributes):
+            column, report = self.schema.columns[name], refuse(name)
+            columns[name] = column.encode(column.values_in(name, with_plain(self.schema, name, batch), report), report)
         return {
             name: columns[name] if name in columns else self.attributes.combine(name, columns) for name in attributes
         }
@@ -154,7 +206,13 @@ class Codec:
         """Return records over the columns as records over `domain`."""
         return self.extend(records).view(self.maps, self.domain)
 
-    def restore(self, records: Records, fine: Sequence[Measurement], rng: np.random.Generator) -> Records:
+    def restore(
+        self,
+        records: Records,
+        fine: Sequence[Measurement],
+        rng: np.random.Generator,
+        kept: Mapping[str, Codes] | None = None,
+    ) -> Records:
         """Return synthetic records over `domain` as records over the columns, without violations of constraints.
 
         Parameters
@@ -165,11 +223,15 @@ class Codec:
             The fine 1-ways of coarse columns, by which groups are split.
         rng
             Splits coarse groups and repairs rows.
+        kept
+            Columns that are known already: they get these codes, whatever constraints say.
         """
         if self.attributes.changes:
             records = self.attributes.split(records, fine, int(rng.integers(2**63)))
+        if kept:
+            records = Records({name: kept.get(name, records[name]) for name in records}, records.domain)
         parts = self.schema.parts
-        return repair(records, parts, rng, self.attributes.groups) if parts else records
+        return repair(records, parts, rng, self.attributes.groups, kept or ()) if parts else records
 
     def decode(
         self,
@@ -179,6 +241,9 @@ class Codec:
         *,
         first: int = 0,
         total: int | None = None,
+        counts: Mapping[str, npt.NDArray[np.int64]] | None = None,
+        persons: npt.NDArray[np.int64] | None = None,
+        known: Mapping[str, pa.Array] | None = None,
     ) -> dict[str, pa.Array]:
         """Return the columns of a synthetic table, or of some of its rows.
 
@@ -192,10 +257,44 @@ class Codec:
             Draws numbers and dates inside their bins.
         first, total
             The position of the first row in the table, and the table's number of rows: identifiers count all of them.
+        counts
+            How many rows of the whole table have each code of a column (`counts_of`); by default of these records.
+        persons
+            The person of each of these records, numbered over the whole table; by default each has its own.
+        known
+            Columns whose values are known, not only their codes; what is generated from them comes after them.
         """
         rows = range(first, first + len(records))
         columns = with_person(self.schema.columns, self.schema.person)
-        return _columns_of(columns, records, types, rng, rows=rows, total=len(records) if total is None else total)
+        codes = {name: records[name] for name in records}
+        some = SyntheticRows(
+            codes=codes,
+            columns=columns,
+            numbers=rows,
+            total=len(records) if total is None else total,
+            rng=rng,
+            counts=self.counts_of(records) if counts is None else counts,
+            person=None if persons is None else self.schema.person,
+            persons=persons,
+        )
+        made: dict[str, pa.Array | None] = {}
+        while len(made) < len(columns):  # those that are generated from others come after them
+            ready = {
+                name: column for name, column in columns.items() if name not in made and {*column.beside} <= {*made}
+            }
+            if not ready:
+                raise SchemaError(f"columns {', '.join(map(repr, columns.keys() - made.keys()))} wait for each other")
+            some = replace(some, made={name: values for name, values in made.items() if values is not None})
+            made.update({name: column.make(name, some, types.get(name)) for name, column in ready.items()})
+            for name, values in (known or {}).items():  # before what is generated from them
+                if name in ready and (drawn := made[name]) is not None:
+                    made[name] = typed_as(columns[name], values, drawn.type)
+        return {name: values for name in columns if (values := made[name]) is not None}
+
+    def counts_of(self, records: Records) -> dict[str, npt.NDArray[np.int64]]:
+        """Return how many records have each code of each column in bins."""
+        binned = [name for name in records if isinstance(self.schema.columns[name], Binned)]
+        return {name: np.bincount(records[name], minlength=records.domain[name]) for name in binned}
 
     def without_zeros(self, measurements: Iterable[Measurement]) -> tuple[Measurement, ...]:
         """Return measurements over `domain` with 0 in cells that no allowed row can occupy."""
@@ -260,36 +359,19 @@ class Codec:
         return f"Codec of {self.schema.domain!r} to {self.domain!r}"
 
 
+def typed_as(column: Column, values: pa.Array, dtype: pa.DataType) -> pa.Array:
+    """Return given values of a column in the type of the table."""
+    values = column.plain(pa.chunked_array([values])).combine_chunks()
+    if pa.types.is_dictionary(dtype):
+        return typed_as(column, values, dtype.value_type).dictionary_encode()
+    if is_time(values.type):
+        return as_type(values.cast(column.arrow_type) if column.arrow_type else values, dtype)
+    try:
+        return values.cast(dtype)
+    except (pa.ArrowException, NotImplementedError):
+        return values
+
+
 def with_person(columns: Mapping[str, Column], person: str | None) -> dict[str, Column]:
     """Return the columns of a table; a person column that is not declared comes first, as an identifier."""
     return dict(columns) if person is None or person in columns else {person: Identifier(), **columns}
-
-
-def _columns_of(
-    columns: Mapping[str, Column],
-    records: Records,
-    types: Mapping[str, pa.DataType | None],
-    rng: np.random.Generator,
-    *,
-    rows: range,
-    total: int,
-) -> dict[str, pa.Array]:
-    """Return the columns of a synthetic table, or of some of its rows.
-
-    Parameters
-    ----------
-    columns
-        The declared columns of the table.
-    records
-        The synthetic records of these rows.
-    types
-        The Arrow types of columns, where given.
-    rng
-        Draws numbers and dates inside their bins.
-    rows, total
-        The positions of these rows in the table, and its number of rows: identifiers count over all of it.
-    """
-    codes = {name: records[name] for name in records}
-    some = SyntheticRows(codes=codes, columns=columns, numbers=rows, total=total, rng=rng)
-    made = {name: column.make(name, some, types.get(name)) for name, column in columns.items()}
-    return {name: values for name, values in made.items() if values is not None}

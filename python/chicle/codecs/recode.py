@@ -17,6 +17,7 @@ import numpy.typing as npt
 from chicle.codes import Codes, code_dtype, look_up
 from chicle.columns import Column
 from chicle.counting.records import Records
+from chicle.denoising.tails import steady_tails
 from chicle.domain import Domain
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.merges import merge_groups
@@ -51,6 +52,7 @@ class Attributes:
     """
 
     def __init__(self, columns: Mapping[str, Column], combined: Mapping[str, Combined]) -> None:
+        self._held = dict(columns)
         self.groups = groups_of(columns)
         self.combined = dict(combined)
         home = {column: name for name, one in combined.items() for column in one.columns}
@@ -112,7 +114,7 @@ class Attributes:
                 codes[column] = part[records[name]]
         if self.groups:
             domain = Domain({name: self.original[name] for name in self.groups})
-            released = {one.clique[0]: _steadied(one, self.groups[one.clique[0]]) for one in fine}
+            released = {one.clique[0]: self._steadied(one) for one in fine}
             even = {name: Measurement((name,), np.ones(size), 1.0) for name, size in domain.items()}
             merged = merge_groups(list({**even, **released}.values()), domain, self.groups)
             drawn = merged.split(Records({name: codes[name] for name in domain}, merged.domain), seed)
@@ -149,6 +151,19 @@ class Attributes:
                 elif buckets is not None:
                     seen[column] = buckets
         return replace(measurement, clique=tuple(clique), values=values, buckets=seen)
+
+    def _steadied(self, one_way: Measurement) -> Measurement:
+        """Return a fine 1-way with less noise: steady tails where values have an order, else shrunk group by group."""
+        (name,) = one_way.clique
+        column = self._held[name]
+        if not column.ordered:
+            return _steadied(one_way, self.groups[name])
+        starts = np.arange(column.size + 1) if column.starts is None else np.asarray(column.starts)
+        values = one_way.values.astype(np.float64)
+        known = values[: column.size]
+        variances = np.full(column.size, one_way.sigma**2)
+        steady = steady_tails(known, variances, starts.astype(np.float64), max(float(known.sum()), 1.0))
+        return replace(one_way, values=np.append(steady, values[column.size :]))
 
     def _made_of(self, name: str) -> tuple[str, ...]:
         return self.combined[name].columns if name in self.combined else (name,)

@@ -20,7 +20,7 @@ arrays, without a loop over rows: O(rows) for each constraint, and a sort of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,11 @@ import numpy.typing as npt
 from chicle.codes import Codes, code_dtype
 from chicle.columns.base import Mask
 from chicle.counting.records import Records
+from chicle.errors import InfeasibleError
 from chicle.schema.connected import Part
 from chicle.schema.constraints import Constraint
 
-__all__ = ["mend", "repair", "swap"]
+__all__ = ["as_keys", "draw", "mend", "repair", "swap"]
 
 _MOST_PLACES = 2**22  # contexts times kinds at a time
 _ROUNDS = 200  # of swaps, at most
@@ -41,7 +42,11 @@ Integers = npt.NDArray[np.int64]
 
 
 def repair(
-    records: Records, parts: Sequence[Part], rng: np.random.Generator, groups: Mapping[str, Integers] | None = None
+    records: Records,
+    parts: Sequence[Part],
+    rng: np.random.Generator,
+    groups: Mapping[str, Integers] | None = None,
+    kept: Collection[str] = (),
 ) -> Records:
     """Return records without rows that violate a constraint.
 
@@ -55,10 +60,14 @@ def repair(
         Draws the pairs that swap, the column of a row that changes, and its new value.
     groups
         The group of each code of each coarse column.
+    kept
+        Columns that stay as they are; rows that cannot be repaired without them are an error.
     """
-    swapped = swap(records, parts, rng, {} if groups is None else groups)
+    groups = {} if groups is None else groups
     whole = {name: np.zeros(size, dtype=np.int64) for name, size in records.domain.items()}
-    return mend(swap(swapped, parts, rng, whole), parts, rng)
+    for swapped in (groups, whole):
+        records = swap(records, parts, rng, {name: of for name, of in swapped.items() if name not in kept})
+    return mend(records, parts, rng, kept)
 
 
 def swap(records: Records, parts: Sequence[Part], rng: np.random.Generator, groups: Mapping[str, Integers]) -> Records:
@@ -76,11 +85,11 @@ def swap(records: Records, parts: Sequence[Part], rng: np.random.Generator, grou
     return Records(codes, records.domain, max_records_per_person=records.max_records_per_person)
 
 
-def mend(records: Records, parts: Sequence[Part], rng: np.random.Generator) -> Records:
-    """Return records without violations of constraints; conforming rows stay as they are."""
+def mend(records: Records, parts: Sequence[Part], rng: np.random.Generator, kept: Collection[str] = ()) -> Records:
+    """Return records without violations of constraints; conforming rows stay as they are, and so do `kept` columns."""
     codes = {name: records[name] for name in records}
     for part in parts:
-        codes.update(_mended(part, codes, rng))
+        codes.update(_mended(part, codes, rng, kept))
     return Records(codes, records.domain, max_records_per_person=records.max_records_per_person)
 
 
@@ -148,7 +157,9 @@ def _rows(codes: Mapping[str, Codes], constraints: Sequence[Constraint], rows: I
     return {name: codes[name][rows] for one in constraints for name in one.columns}
 
 
-def _mended(part: Part, codes: Mapping[str, Codes], rng: np.random.Generator) -> dict[str, Codes]:
+def _mended(
+    part: Part, codes: Mapping[str, Codes], rng: np.random.Generator, kept: Collection[str]
+) -> dict[str, Codes]:
     """Return the columns of a part, repaired so that every row satisfies its constraints."""
     columns = list(part.kinds)
     held = _hold(part.constraints, codes)
@@ -159,7 +170,7 @@ def _mended(part: Part, codes: Mapping[str, Codes], rng: np.random.Generator) ->
     rows = {name: codes[name][bad] for name in columns}
     counts = {name: np.bincount(codes[name], minlength=part.kinds[name].size) for name in columns}
     about = np.array([[name in one.columns for name in columns] for one in part.constraints])
-    tried = np.zeros((len(bad), len(columns)), dtype=np.bool_)
+    tried = np.tile([name in kept for name in columns], (len(bad), 1))
     while True:
         violated = np.stack([~one.holds(rows) for one in part.constraints], axis=1)
         open_ = (violated @ about) & ~tried
@@ -175,7 +186,10 @@ def _mended(part: Part, codes: Mapping[str, Codes], rng: np.random.Generator) ->
                 tried[picked[~found], number] = True
     left = np.flatnonzero(violated.any(axis=1))
     if len(left):
-        for name, values in _whole(part, models, len(left), rng).items():
+        held_here = [name for name in columns if name in kept]
+        like = {name: rows[name][left] for name in held_here}
+        made = _agreeing(models, like, rng) if like else _whole(part, models, len(left), rng)
+        for name, values in made.items():
             rows[name][left] = values
     made = {name: codes[name].copy() for name in columns}
     for name in columns:
@@ -195,7 +209,7 @@ def _changed(
 ) -> tuple[Codes, Mask]:
     """Return new values of a column for some rows so that all constraints on it hold, and where one was found."""
     near = [other for other in part.kinds if other != name and _meet(part, name, other)]
-    wanted, known = _as_keys([rows[other][picked] for other in near], [models[other] for other in near])
+    wanted, known = as_keys([rows[other][picked] for other in near], [models[other] for other in near])
     like = np.flatnonzero(np.isin(known, wanted))
     row, found = draw(known[like], np.ones(len(like), dtype=np.int64), wanted, rng)
     value = rows[name][picked]
@@ -215,7 +229,7 @@ def _any_allowed(
 ) -> tuple[Integers, Mask]:
     """Return a code for each row that all constraints allow given the kinds of other columns, and where one exists."""
     near = list(kinds)
-    (keys,) = _as_keys([kinds[other] for other in near])
+    (keys,) = as_keys([kinds[other] for other in near])
     _, first, context = np.unique(keys, return_index=True, return_inverse=True)
     own = part.kinds[name]
     seen = np.bincount(own, weights=counts).astype(np.int64)
@@ -258,11 +272,24 @@ def _whole(part: Part, models: Mapping[str, Codes], rows: int, rng: np.random.Ge
     return made
 
 
+def _agreeing(models: Mapping[str, Codes], like: Mapping[str, Codes], rng: np.random.Generator) -> dict[str, Codes]:
+    """Return all columns of random conforming rows that agree with some columns of the rows to replace."""
+    wanted, known = as_keys(list(like.values()), [models[name] for name in like])
+    row, found = draw(known, np.ones(len(known), dtype=np.int64), wanted, rng)
+    if not found.all():
+        there = " and ".join(map(repr, like))
+        raise InfeasibleError(
+            f"the constraints leave no synthetic row with the values of {there} that some rows have; drop these rows, "
+            f"or give fewer columns"
+        )
+    return {name: values[row] for name, values in models.items()}
+
+
 def _meet(part: Part, name: str, other: str) -> bool:
     return any(name in one.columns and other in one.columns for one in part.constraints)
 
 
-def _as_keys(*tables: Sequence[npt.NDArray[np.generic]]) -> list[Integers]:
+def as_keys(*tables: Sequence[npt.NDArray[np.generic]]) -> list[Integers]:
     """Return a key of each row of each table; equal rows have equal keys."""
     lengths = [len(table[0]) for table in tables]
     keys = np.zeros(sum(lengths), dtype=np.int64)

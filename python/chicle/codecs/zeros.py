@@ -39,7 +39,7 @@ def without_zeros(
     made = []
     for measurement in measurements:
         values = measurement.values
-        for one in constraints if measurement.whole else ():
+        for one in _of_few(constraints) if measurement.whole else ():
             scope = {home[column] for column in one.columns}
             if len(scope) > 1 and scope <= set(measurement.clique) and values.size <= MOST_CELLS:
                 values = np.where(_possible(one, measurement, attributes), values, 0)
@@ -58,7 +58,7 @@ def forbidden_cells(constraints: Sequence[Constraint], attributes: Attributes) -
     domain = attributes.domain
     home = {column: name for name, columns in attributes.columns.items() for column in columns}
     found: dict[Clique, npt.NDArray[np.bool_]] = {}
-    for one in constraints:
+    for one in _of_few(constraints):
         clique = domain.clique({home[column] for column in one.columns})
         if len(clique) < 2 or domain.cells(clique) > MOST_CELLS:
             continue
@@ -66,6 +66,11 @@ def forbidden_cells(constraints: Sequence[Constraint], attributes: Attributes) -
         cells = ~_possible(one, Measurement(clique, empty.astype(np.int64), 1.0), attributes)
         found[clique] = found.get(clique, empty) | cells
     return {clique: cells for clique, cells in found.items() if cells.any() and not cells.all()}
+
+
+def _of_few(constraints: Sequence[Constraint]) -> list[Constraint]:
+    """Return the constraints of few columns, and those that follow from the others."""
+    return [few for one in constraints for few in (one.implied if len(one.columns) > 3 else (one,))]
 
 
 def _possible(constraint: Constraint, measurement: Measurement, attributes: Attributes) -> npt.NDArray[np.bool_]:

@@ -8,8 +8,10 @@ from chicle.columns.coded import Coded
 from chicle.columns.date import Date
 from chicle.columns.datetime import DateTime
 from chicle.columns.declare import column_from_dict
+from chicle.columns.derived import Derived
 from chicle.columns.discovery import BinEdges, FrequentValues, Tally
 from chicle.columns.drafting import Draft, RawColumn
+from chicle.columns.following import Following
 from chicle.columns.integer import Integer
 from chicle.columns.number import Number
 from chicle.columns.open import Open
@@ -25,9 +27,11 @@ __all__ = [
     "Column",
     "Date",
     "DateTime",
+    "Derived",
     "Determined",
     "Draft",
     "Drop",
+    "Following",
     "FrequentValues",
     "Identifier",
     "Integer",

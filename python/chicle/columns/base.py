@@ -11,8 +11,9 @@ else in the package names it. `Column` has defaults for everything that a type m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -21,13 +22,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chicle.codes import Codes, code_dtype
+from chicle.columns.marks import NO_VALUE, without_marks
 from chicle.errors import ChicleError, SchemaError
 
 if TYPE_CHECKING:
     from chicle.columns.discovery import BinEdges, FrequentValues
     from chicle.columns.drafting import Draft, RawColumn
 
-__all__ = ["Column", "Mask", "Report", "SyntheticRows", "Unmodelled", "arrow_kind", "is_text", "is_unicode", "refuse"]
+__all__ = [
+    "Column",
+    "Mask",
+    "Report",
+    "SyntheticRows",
+    "Unmodelled",
+    "arrow_kind",
+    "is_text",
+    "is_unicode",
+    "numpy_dtype",
+    "refuse",
+]
 
 Report: TypeAlias = Callable[[str, str], None]
 """Called with the rule that a column breaks and the fix. It raises, or collects them."""
@@ -49,6 +62,12 @@ class SyntheticRows:
         The positions of these rows in the table, and its number of rows.
     rng
         Draws numbers and dates inside their bins.
+    counts
+        How many rows of the table have each code of a column, where that is known.
+    made
+        The columns that were generated before this one: all that it is `beside`.
+    person, persons
+        The person column, and the person of each of these rows, where persons have several rows.
     """
 
     codes: Mapping[str, Codes]
@@ -56,6 +75,10 @@ class SyntheticRows:
     numbers: range
     total: int
     rng: np.random.Generator
+    counts: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    made: Mapping[str, pa.Array] = field(default_factory=dict)
+    person: str | None = None
+    persons: npt.NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +88,10 @@ class Column(ABC):
     Parameters
     ----------
     missing
-        Whether missing is a value of its own, with the last code. If not, a missing value is an error.
+        Whether missing is a value of its own, with the last code. If not, a missing value is an error. A list of marks,
+        such as ``["?", -9]``, makes these missing as well.
+    source
+        Where the declaration is publicly known, such as ``"questionnaire 2019, item 4"``. A draft writes ``data``.
     coarse
         Groups of codes for the joint tables; a separate 1-way splits them again. See `chicle.columns.coarse`.
     """
@@ -85,12 +111,14 @@ class Column(ABC):
     may_be_person: ClassVar[bool] = False
     """Whether it may be the column that identifies persons."""
 
-    missing: bool = False
+    missing: bool | Sequence[Any] = False
     coarse: Any = None
+    source: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.missing, bool):
-            raise SchemaError(f"missing must be true or false, not {self.missing!r}")
+        object.__setattr__(self, "missing", _declared_missing(self.missing))
+        if self.source is not None and (not isinstance(self.source, str) or not self.source.strip()):
+            raise SchemaError(f"source must say where this is publicly known, as a text, not {self.source!r}")
         self._check()
 
     @property
@@ -101,7 +129,7 @@ class Column(ABC):
     @property
     def cardinality(self) -> int:
         """The number of codes."""
-        return self.size + self.missing
+        return self.size + bool(self.missing)
 
     @property
     def ordered(self) -> bool:
@@ -133,6 +161,18 @@ class Column(ABC):
             return None
 
     @property
+    def span(self) -> tuple[float, float] | None:
+        """The least and the greatest number that a value can be; None if values are not numbers."""
+        amounts = None if self.labels is None or self.undiscovered else self.amounts
+        return None if amounts is None or not amounts.size else (float(amounts.min()), float(amounts.max()))
+
+    def numbers(self, values: pa.ChunkedArray, report: Report) -> npt.NDArray[np.float64]:
+        """Return values as numbers inside the `span`, NaN where missing; by default the amounts of their codes."""
+        amounts = self.amounts
+        assert amounts is not None  # noqa: S101 - the callers' case
+        return np.append(amounts, np.nan)[np.minimum(self.encode(values, report), len(amounts))]
+
+    @property
     def holds_codes(self) -> bool:
         """Whether the values in a table are the codes themselves."""
         return False
@@ -150,9 +190,20 @@ class Column(ABC):
         """Raise a SchemaError unless the declaration fits those of the other columns."""
         del columns
 
-    def compare(self, values: pa.ChunkedArray, source: Column, given: pa.ChunkedArray, report: Report) -> None:
-        """Report if values differ from those that the `source` column determines."""
-        raise NotImplementedError
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The names of columns from which it is encoded, compared or generated, apart from itself."""
+        return () if self.follows is None else (self.follows,)
+
+    def values_in(self, name: str, batch: Mapping[str, pa.ChunkedArray], report: Report) -> pa.ChunkedArray:
+        """Return the values that `encode` takes, from the columns of a batch; by default its own."""
+        del report
+        return batch[name]
+
+    def compare(  # noqa: B027 - most columns have nothing to compare
+        self, name: str, table: Mapping[str, pa.ChunkedArray], columns: Mapping[str, Column], report: Report
+    ) -> None:
+        """Report if values differ from those that the columns `beside` it determine; by default never."""
 
     @classmethod
     def draft(cls, raw: RawColumn) -> Draft | None:
@@ -180,6 +231,11 @@ class Column(ABC):
         if values and all(type(value) is int for value in values):
             return pa.int64()
         return None
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether a file without types is read as text, from which the column reads its own values."""
+        return isinstance(self.missing, tuple)
 
     @property
     def discovery(self) -> FrequentValues | BinEdges | None:
@@ -230,10 +286,8 @@ class Column(ABC):
 
     def decode(self, codes: Codes, dtype: pa.DataType | None, rng: np.random.Generator) -> pa.Array:
         """Return values of codes, in the given Arrow type if it can hold them all, else in the column's own type."""
-        absent = codes == self.size if self.missing else None
-        if absent is not None and absent.any():
-            codes = np.where(absent, 0, codes).astype(code_dtype(self.cardinality))
-        return self._values(codes, absent, dtype, rng)
+        present, absent = self._without_absent(codes)
+        return self._values(present, absent, dtype, rng)
 
     def make(self, name: str, rows: SyntheticRows, dtype: pa.DataType | None) -> pa.Array | None:
         """Return this column of a synthetic table, in the given Arrow type if possible; None to leave it out."""
@@ -242,10 +296,13 @@ class Column(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the declaration as plain data, without defaults."""
         plain: dict[str, Any] = {"type": self.type}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.default is MISSING or value != field.default:
-                plain[field.name] = _plain(value)
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.default is MISSING or value != each.default:
+                plain[each.name] = _plain(value)
+        for last in ("missing", "source"):
+            if last in plain:
+                plain[last] = plain.pop(last)
         return plain
 
     @abstractmethod
@@ -266,14 +323,48 @@ class Column(ABC):
         """Return a label of each value, without missing; None where values have no labels."""
         return None if self.labels is None else [str(label) for label in self.labels]
 
+    def _typed(self, values: pa.Array) -> pa.Array:
+        """Return values in the column's own type, if they are texts that all can be read as such; else unchanged."""
+        return values
+
+    def plain(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Return values without marks of missing values, in the column's own type if all can be read as such."""
+        return pa.chunked_array([self._unmarked(values.combine_chunks())])
+
+    def _read(self, values: pa.Array) -> pa.Array:
+        """Return values as `_codes` takes them: without marks of missing values, in the column's own type."""
+        return self._unmarked(values)
+
+    def _unmarked(self, values: pa.Array) -> pa.Array:
+        return self._typed(without_marks(values, self._marks, self._labels_as_texts))
+
+    @cached_property
+    def _labels_as_texts(self) -> tuple[str, ...]:
+        """The declared values that are texts."""
+        return tuple(value for value in self.declared_values if isinstance(value, str))
+
+    @cached_property
+    def _marks(self) -> tuple[Any, ...]:
+        """The values that mean missing."""
+        listed = self.missing if isinstance(self.missing, tuple) else ()
+        return (*listed, *(text for text in NO_VALUE if text not in self._labels_as_texts))
+
     def _present(self, values: pa.Array, report: Report) -> tuple[pa.Array, Mask | None]:
         """Return values, and a mask of missing ones; None if there are none."""
         if pa.types.is_dictionary(values.type) and pa.types.is_null(values.type.value_type):
             values = pa.nulls(len(values))
+        values = self._read(values)
         absent = _absent(values)
         if absent is not None and not self.missing:
             report("has missing values", "write `missing: true` to make missing a value of its own, or fill them first")
         return values, absent
+
+    def _without_absent(self, codes: Codes) -> tuple[Codes, Mask | None]:
+        """Return codes with some value's code in place of missing, and a mask of missing ones."""
+        absent = codes == self.size if self.missing else None
+        if absent is not None and absent.any():
+            codes = np.where(absent, 0, codes).astype(code_dtype(self.cardinality))
+        return codes, absent
 
     def _encode_chunk(self, values: pa.Array, report: Report, dtype: np.dtype[Any]) -> Codes:
         values, absent = self._present(values, report)
@@ -347,6 +438,12 @@ def is_text(dtype: pa.DataType) -> bool:
     return arrow_kind(dtype) == "text"
 
 
+def numpy_dtype(dtype: pa.DataType) -> np.dtype[Any]:
+    """Return the numpy type of an Arrow type of numbers or booleans; Arrow's own function needs pandas."""
+    made: np.dtype[Any] = pa.array([], dtype).to_numpy(zero_copy_only=False).dtype
+    return made
+
+
 def is_unicode(text: str) -> bool:
     """Whether a text can be written to a file or held by Arrow: half of a surrogate pair cannot."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
@@ -365,6 +462,17 @@ def _absent(values: pa.Array) -> Mask | None:
         return None
     mask: Mask = pc.is_null(values).to_numpy(zero_copy_only=False)
     return mask
+
+
+def _declared_missing(given: object) -> bool | tuple[Any, ...]:
+    if isinstance(given, bool):
+        return given
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise SchemaError(f'missing must be true, false or a list of marks such as ["?", -9], not {given!r}')
+    for mark in given:
+        if isinstance(mark, bool) or not isinstance(mark, (str, int, float)):
+            raise SchemaError(f"missing lists {mark!r}; a mark is a text or a number")
+    return tuple(given)
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - data for YAML and JSON

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chicle.codes import Codes, code_dtype, look_up
-from chicle.columns.base import Column, Mask, Report, arrow_kind, is_unicode
+from chicle.columns.base import Column, Mask, Report, arrow_kind, is_text, is_unicode, numpy_dtype
 from chicle.columns.drafting import Draft, RawColumn, and_missing
+from chicle.columns.marks import trimmed
+from chicle.columns.numeric import numbers_in
 from chicle.columns.registry import register_column
 from chicle.errors import SchemaError
 
 __all__ = ["MOST_TEXTS", "Boolean", "Categorical", "Ordinal", "labelled", "listed", "places", "value_key"]
 
 MOST_TEXTS = 64  # different texts that a draft lists
-_MARKS = {"?", "", "NA", "N/A", "na", "n/a", "nan", "NaN", "null", "NULL", "None", "none", "-", "unknown", "Unknown"}
+_BRACKET = re.compile(
+    r"[\[(]?(?P<below><=?|below |under |up to )?(?P<above>>=?|above |over )?[$€£]?(?P<low>\d[\d,]*(\.\d+)?)"
+    r"(?P<open> ?\+| and over| or more| and older)?(( ?[-–,:;] ?| to )[$€£]?(?P<high>\d[\d,]*(\.\d+)?))?[\])]?[a-z ]*",  # noqa: RUF001
+    re.IGNORECASE,
+)
 _QUOTE = 'quote text in YAML ("1" is text, 1 is a number)'
 
 
@@ -48,8 +55,8 @@ class Categorical(Column):
     """
 
     type = "categorical"
-    also = ("string", "str", "text", "category", "enum")
-    draft_order = 70
+    also: ClassVar[tuple[str, ...]] = ("string", "str", "text", "category", "enum")
+    draft_order = 45
 
     values: Sequence[Any]
     other: Any = None
@@ -75,13 +82,13 @@ class Categorical(Column):
 
     @classmethod
     def draft(cls, raw: RawColumn) -> Draft | None:
-        """Propose the list of all texts, if there are few."""
-        if raw.texts is None or len(raw.texts) > MOST_TEXTS:
+        """Propose the list of all texts, or of all integers that are codes, if there are few."""
+        few = raw.distinct if raw.codes else raw.words
+        if few is None or not 1 <= len(few) <= MOST_TEXTS:
             return None
-        values = sorted(raw.texts.to_pylist())
-        marks = [value for value in values if value in _MARKS]
-        mark = f"; {marks[0]!r} looks like a mark of missing values: it is kept as a value" if marks else ""
-        return Draft(cls(values=tuple(values), missing=raw.missing), and_missing("all values", raw.missing) + mark)
+        made = cls(values=tuple(sorted(few.to_pylist())), missing=raw.missing)
+        remarks = ("its integers look like codes, so they have no order",) if raw.codes else ()
+        return Draft(made, and_missing("all values", raw.missing), remarks)
 
     @cached_property
     def _labels(self) -> tuple[Any, ...]:
@@ -93,6 +100,10 @@ class Categorical(Column):
         if self.other is not None and self.ordered:
             raise SchemaError("other has no place in an order; list it among `values`, or declare a categorical")
         _ = self._labels
+
+    def _typed(self, values: pa.Array) -> pa.Array:
+        """Return texts that all are numbers as numbers, if the listed values are numbers."""
+        return values if isinstance(self._labels[0], (str, bool)) else numbers_in(values)
 
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         if pa.types.is_null(values.type):
@@ -138,6 +149,9 @@ class Categorical(Column):
         else:
             labels = labels.cast(values.type)
         found: npt.NDArray[Any] = pc.index_in(values, labels).fill_null(-1).to_numpy(zero_copy_only=False)
+        if own == "text" and (found < 0).any():
+            bare = pc.index_in(trimmed(values), labels).fill_null(-1)
+            found = np.where(found < 0, bare.to_numpy(zero_copy_only=False), found)
         return found
 
     def _values(
@@ -158,6 +172,8 @@ class Ordinal(Categorical):
     """
 
     type = "ordinal"
+    also: ClassVar[tuple[str, ...]] = ("ordered", "ranked")
+    draft_order = 44
 
     @property
     def ordered(self) -> bool:
@@ -166,9 +182,18 @@ class Ordinal(Categorical):
 
     @classmethod
     def draft(cls, raw: RawColumn) -> Draft | None:
-        """Propose nothing: only a person knows the order."""
-        del raw
-        return None
+        """Propose the order of brackets, such as ``[40-50)`` or ``65+``. Only a person knows other orders."""
+        if raw.words is None or not 2 < len(raw.words) <= MOST_TEXTS:
+            return None
+        starts = {text: _start(text) for text in raw.words.to_pylist()}
+        if None in starts.values() or len(set(starts.values())) < len(starts):
+            return None
+        values = tuple(sorted(starts, key=lambda text: starts[text] or (0.0, 0.0)))
+        return Draft(
+            cls(values=values, missing=raw.missing),
+            and_missing("all values", raw.missing),
+            ("its values look like brackets of numbers, so they are in order",),
+        )
 
     @property
     def starts(self) -> npt.NDArray[Any] | None:
@@ -215,6 +240,16 @@ class Boolean(Column):
     def _check(self) -> None:
         pass
 
+    def _typed(self, values: pa.Array) -> pa.Array:
+        """Return texts that all are true, false, 0 or 1 as booleans."""
+        if not is_text(values.type):
+            return values
+        try:
+            plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+            return trimmed(plain).cast(pa.bool_())
+        except pa.ArrowInvalid:
+            return values
+
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         kind = arrow_kind(values.type)
         if kind not in ("booleans", "integers", "numbers"):
@@ -223,7 +258,7 @@ class Boolean(Column):
             return np.zeros(len(values), np.uint8)
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        raw = values.fill_null(values.type.to_pandas_dtype()(0)).to_numpy(zero_copy_only=False)
+        raw = values.fill_null(numpy_dtype(values.type).type(0)).to_numpy(zero_copy_only=False)
         if raw.dtype == np.bool_:
             return np.asarray(raw.view(np.uint8))
         other = (raw != 0) & (raw != 1)
@@ -238,6 +273,19 @@ class Boolean(Column):
     ) -> pa.Array:
         del rng
         return labelled(codes, absent, (False, True), dtype)
+
+
+def _start(text: str) -> tuple[float, float] | None:
+    """Return where a bracket of numbers such as ``[40-50)``, ``<30`` or ``65+`` begins; None for other texts."""
+    found = _BRACKET.fullmatch(text.strip())
+    if found is None:
+        return None
+    low, high = (None if part is None else float(part.replace(",", "")) for part in (found["low"], found["high"]))
+    if found["below"]:
+        return (-math.inf, low or 0.0)
+    if high is None and not (found["above"] or found["open"]):
+        return None
+    return (low or 0.0, math.inf if high is None else high)
 
 
 def listed(name: str, values: object) -> tuple[Any, ...]:
@@ -296,7 +344,7 @@ def labelled(codes: Codes, absent: Mask | None, labels: tuple[Any, ...], dtype: 
     indices = pa.array(codes, mask=absent)
     try:
         if dtype is not None and pa.types.is_dictionary(dtype):
-            wide = pa.int32() if len(labels) > np.iinfo(dtype.index_type.to_pandas_dtype()).max else dtype.index_type
+            wide = pa.int32() if len(labels) > np.iinfo(numpy_dtype(dtype.index_type)).max else dtype.index_type
             listed = own if pa.types.is_null(dtype.value_type) else own.cast(dtype.value_type)
             return pa.DictionaryArray.from_arrays(indices.cast(wide), listed, ordered=dtype.ordered)
         if dtype is not None and not pa.types.is_null(dtype):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from chicle.codes import Codes
 from chicle.columns.base import Column, Mask, Report
-from chicle.columns.numeric import LOOK_UP, numbers_of, typed_integers, whole
+from chicle.columns.numeric import LOOK_UP, numbers_in, numbers_of, typed_integers, whole
 from chicle.columns.registry import register_column
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
@@ -86,10 +86,14 @@ class Coded(Column):
         if isinstance(self.values, bool) or not hasattr(self.values, "__index__"):
             raise SchemaError(f"values must be a number of codes, not {self.values!r}; list values as `categorical`")
         object.__setattr__(self, "values", operator.index(self.values))
-        if not 1 <= self.values <= MAX_CARDINALITY - self.missing:
-            raise SchemaError(f"values must be from 1 to {MAX_CARDINALITY - self.missing}, not {self.values}")
+        if not 1 <= self.values <= MAX_CARDINALITY - bool(self.missing):
+            raise SchemaError(f"values must be from 1 to {MAX_CARDINALITY - bool(self.missing)}, not {self.values}")
         if not isinstance(self.ordinal, bool):
             raise SchemaError(f"ordinal must be true or false, not {self.ordinal!r}")
+
+    def _typed(self, values: pa.Array) -> pa.Array:
+        """Return texts that all are numbers as numbers."""
+        return numbers_in(values)
 
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         raw = numbers_of(values, absent, 0, report, "declare it as categorical and list its values")

@@ -14,6 +14,7 @@ import pyarrow as pa
 from chicle.codes import Codes
 from chicle.columns.base import Mask, Report
 from chicle.columns.drafting import Draft, RawColumn, and_missing
+from chicle.columns.inside import Floats, pick
 from chicle.columns.numeric import between
 from chicle.columns.private_bins import PrivateBins
 from chicle.columns.registry import register_column
@@ -28,7 +29,6 @@ from chicle.columns.times import (
     drafted_unit,
     even_edges,
     no_time,
-    parse_times,
     seconds_of,
     ticks_of,
     type_holding,
@@ -52,6 +52,8 @@ class Date(Dated):
         Monday), ``"month"``, ``"quarter"``, ``"year"``. A list of dates from `min` to `max`: each begins a bin, which
         ends before the next; the last date is included. ``"private"`` or ``{"private": 20}``: at most 32 or 20 bins,
         discovered with budget (`chicle.discovery`).
+    format
+        How texts write them, such as ``DD/MM/YYYY``, or several: see `chicle.columns.formats`. ISO by default.
     outside
         The rule for dates outside the bounds: ``"refuse"``, or ``"clamp"`` to the nearest bound.
 
@@ -113,7 +115,7 @@ class Date(Dated):
             return None
         low, high = raw.span
         made = cls(min=low, max=high, bins=drafted_unit((high - low).days), outside="clamp", missing=raw.missing)
-        return Draft(made, and_missing("bounds", raw.missing))
+        return Draft(replace(made, format=raw.formats), and_missing("bounds", raw.missing))
 
     def _texts(self) -> list[str] | None:
         days = self.edges.astype("datetime64[D]")
@@ -136,7 +138,7 @@ class Date(Dated):
 
     def _raw(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         """Return days from 1970."""
-        values = parse_times(values, pa.date32(), report)
+        values = self._parsed(values, pa.date32(), report)
         fill = int(self.edges[0])
         if pa.types.is_timestamp(values.type) and values.type.tz is not None:
             report("holds datetimes with a time zone, not dates", "declare it as datetime with a `timezone`")
@@ -153,10 +155,8 @@ class Date(Dated):
         self._check_bounds(raw, int(self.edges[0]), int(self.edges[-1]), report)
         return raw
 
-    def _values(
-        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
-    ) -> pa.Array:
-        drawn = rng.integers(self.edges[codes], self.edges[1:][codes])
+    def _inside(self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, inside: Floats) -> pa.Array:
+        drawn = pick(self.edges[codes], self.edges[1:][codes], inside)
         days = pa.array(drawn.astype(np.int32), mask=absent).cast(pa.date32())
         return as_type(days, type_holding(dtype, self.edges * DAY))
 

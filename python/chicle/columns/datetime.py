@@ -17,6 +17,7 @@ import pyarrow as pa
 from chicle.codes import Codes
 from chicle.columns.base import Mask, Report
 from chicle.columns.drafting import Draft, RawColumn, and_missing
+from chicle.columns.inside import Floats, pick
 from chicle.columns.numeric import between
 from chicle.columns.private_bins import PrivateBins
 from chicle.columns.registry import register_column
@@ -31,7 +32,6 @@ from chicle.columns.times import (
     drafted_unit,
     even_edges,
     no_time,
-    parse_times,
     seconds_of,
     ticks_of,
     type_holding,
@@ -60,6 +60,8 @@ class DateTime(Dated):
         ``"week"`` (from Monday), ``"month"``, ``"quarter"``, ``"year"``. A list of moments from `min` to `max`: each
         begins a bin, which ends before the next; the last moment is included. ``"private"`` or ``{"private": 20}``:
         at most 32 or 20 bins, discovered with budget (`chicle.discovery`).
+    format
+        How texts write them, such as ``DD/MM/YYYY``, or several: see `chicle.columns.formats`. ISO by default.
     outside
         The rule for moments outside the bounds: ``"refuse"``, or ``"clamp"`` to the nearest bound.
     timezone
@@ -146,7 +148,7 @@ class DateTime(Dated):
         bins = drafted_unit(days) if days > 7 else "1 hour"
         bounds = {"min": first.date().isoformat(), "max": last.date().isoformat()}
         made = cls(**bounds, bins=bins, outside="clamp", timezone=zone, missing=raw.missing)
-        return Draft(made, and_missing("bounds", raw.missing))
+        return Draft(replace(made, format=raw.formats), and_missing("bounds", raw.missing))
 
     def _texts(self) -> list[str] | None:
         return [between(first, end) for first, end in pairwise(self.edges.astype("datetime64[us]"))]
@@ -180,7 +182,7 @@ class DateTime(Dated):
 
     def _raw(self, values: pa.Array, absent: Mask | None, report: Report) -> tuple[npt.NDArray[np.int64], str]:
         """Return instants, and their unit."""
-        values = parse_times(values, pa.timestamp("us", None if self.timezone is None else "UTC"), report)
+        values = self._parsed(values, pa.timestamp("us", None if self.timezone is None else "UTC"), report)
         if pa.types.is_date(values.type) and self.timezone is None:
             if (self.edges[:-1] % DAY).any():
                 report("holds dates, but its bins begin at other times than midnight", "declare it as `date`")
@@ -197,9 +199,7 @@ class DateTime(Dated):
         self._check_bounds(raw, int(edges[0]), int(edges[-1]), report)
         return raw, values.type.unit
 
-    def _values(
-        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
-    ) -> pa.Array:
+    def _inside(self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, inside: Floats) -> pa.Array:
         dtype = type_holding(dtype, self.edges)
         unit = dtype.unit if dtype is not None and pa.types.is_timestamp(dtype) else "us"
         edges = _in_unit(self.edges, unit)
@@ -211,7 +211,7 @@ class DateTime(Dated):
         step = np.where(whole, tick, 1)
         least = np.where(whole, low_second, low)
         most = np.maximum(np.where(whole, end_second, end), least + 1)
-        ticks = np.clip(rng.integers(least, most) * step, edges[0], edges[-1])
+        ticks = np.clip(pick(least, most, inside) * step, edges[0], edges[-1])
         zone = None if self.timezone is None else self.timezone
         if dtype is not None and pa.types.is_timestamp(dtype):
             zone = dtype.tz

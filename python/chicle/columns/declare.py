@@ -31,10 +31,7 @@ def column_from_dict(name: str, declaration: object) -> Column:
             f"not a {type(declaration).__name__}"
         )
     options: dict[str, Any] = dict(declaration)
-    implied = next(
-        (kind for kind, one in TYPES.items() if one.implied_by is not None and one.implied_by in options), None
-    )
-    kind = options.pop("type", implied)
+    kind = _kind(options)
     if kind is None:
         raise SchemaError(f"column {name!r}: it has no type; write `type:` and one of {', '.join(TYPES)}")
     if not isinstance(kind, str) or kind not in TYPES:
@@ -55,6 +52,17 @@ def column_from_dict(name: str, declaration: object) -> Column:
         return column(**options)
     except SchemaError as error:
         raise SchemaError(f"column {name!r}: {error}") from None
+
+
+def _kind(options: dict[str, Any]) -> object:
+    """Take the type out of a declaration, or return the one that it implies."""
+    implied = next(
+        (kind for kind, one in TYPES.items() if one.implied_by is not None and one.implied_by in options), None
+    )
+    kind = options.pop("type", implied)
+    if implied == "following":  # its `type` is that of the values
+        options["kind"], kind = kind, implied
+    return kind
 
 
 def unknown(word: str, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["EDGES_READ", "drafted_edges"]
+__all__ = ["EDGES_READ", "drafted_edges", "geometric_edges"]
 
 EDGES_READ = (
     "bounds, edges by quantiles, and frequent values, which have a bin of their own (an edge listed twice); "
@@ -36,24 +36,52 @@ def drafted_edges(raw: npt.NDArray[np.float64], unit: float) -> tuple[float, ...
     low, high = _rounded(float(values[0]), float(values[-1]))
     low, high = values[0] if often[0] else low, values[-1] if often[-1] else high
     shares = np.concatenate([[0.001, 0.01], np.arange(1, _BINS) / _BINS, [0.99, 0.999]])
-    cuts = {_short(cut, high - low, unit) for cut in np.quantile(rest, shares)} if len(rest) else set()
+    cuts = _short(np.unique(np.quantile(rest, shares)), unit) if len(rest) else set()
     # No integer lies between a frequent one and the next.
     near = {value + unit for value in frequent} if unit else set()
     inner = {cut for cut in cuts if low < cut < high} - near - set(frequent)
     return tuple(float(edge) for edge in sorted([*({low, high, *inner} - set(frequent)), *frequent, *frequent]))
 
 
+def geometric_edges(high: float) -> list[float]:
+    """Return edges of bins of counts: 0, 1, 2 and 3 alone, then bins that grow by half; the last is a round bound.
+
+    Examples
+    --------
+    >>> geometric_edges(76)
+    [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 13.0, 19.0, 28.0, 42.0, 63.0, 100.0]
+    """
+    digits = 10.0 ** math.floor(math.log10(high))
+    bound = next(digits * lead for lead in (1, 2, 5, 10) if digits * lead >= high)
+    edges = [0.0, 1.0, 2.0, 3.0, 4.0]
+    while 1.5 * edges[-1] < bound:
+        edges.append(float(math.floor(1.5 * edges[-1])))
+    return [*(edges if bound > 1.25 * edges[-1] else edges[:-1]), bound]
+
+
 def _rounded(low: float, high: float) -> tuple[float, float]:
     """Return bounds rounded outwards, to about two digits of their span."""
-    step = 10.0 ** math.floor(math.log10(high - low) - 1)
+    power = math.floor(math.log10(high - low)) - 1
+    step = 10.0**power
     if step == 0:
         return low, high
-    least, most = math.floor(low / step) * step, math.ceil(high / step) * step
+    least, most = (_exact(count, power) for count in (math.floor(low / step), math.ceil(high / step)))
     return (least, most) if math.isfinite(most - least) else (low, high)
 
 
-def _short(cut: float, span: float, unit: float) -> float:
-    """Return a cut with no more digits than it needs."""
-    size = max(abs(cut), span / 1000)
-    step = max(unit, 10.0 ** math.floor(math.log10(size) - 1) if size else 0.0)
-    return round(cut / step) * step if step else cut
+def _short(cuts: npt.NDArray[np.float64], unit: float) -> set[float]:
+    """Return cuts in rising order with no more digits than tell each from its neighbours."""
+    if len(cuts) < 2:
+        return set(cuts.tolist())
+    gaps = np.diff(cuts)
+    near = np.minimum(np.append(gaps, np.inf), np.append(np.inf, gaps))
+    made = set()
+    for cut, gap in zip(cuts.tolist(), near.tolist(), strict=True):
+        power = max(math.floor(math.log10(gap)), -300 if unit == 0 else 0)
+        made.add(_exact(round(cut / 10.0**power), power))
+    return made
+
+
+def _exact(count: int, power: int) -> float:
+    """Return a number of powers of ten as the nearest float: 3 tenths are 0.3, not 0.30000000000000004."""
+    return float(f"{count}e{power}")

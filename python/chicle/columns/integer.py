@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from chicle.codes import Codes, code_dtype
 from chicle.columns.base import Mask, Report
-from chicle.columns.drafted_edges import EDGES_READ, drafted_edges
+from chicle.columns.drafted_edges import EDGES_READ, drafted_edges, geometric_edges
 from chicle.columns.drafting import MOST_VALUES, Draft, RawColumn, and_missing
+from chicle.columns.inside import Floats, pick
 from chicle.columns.numeric import (
     LOOK_UP,
     MOST_BINS,
@@ -24,6 +25,7 @@ from chicle.columns.numeric import (
     bounds_of,
     check_bounds,
     check_outside,
+    numbers_in,
     numbers_of,
     take_bounds,
     typed_integers,
@@ -139,6 +141,13 @@ class Integer(Binned):
         if raw.numbers is None or raw.bounds is None or not raw.whole:
             return None
         low, high = raw.bounds
+        if low == 0 and raw.skewed:
+            edges = tuple(int(edge) for edge in geometric_edges(high))
+            return Draft(
+                cls(bins=edges, outside="clamp", missing=raw.missing),
+                and_missing("its upper bound", raw.missing),
+                ("it looks like a count: bins grow with it, and zero has its own",),
+            )
         if high - low < MOST_VALUES:
             made = cls(min=int(low), max=int(high), outside="clamp", missing=raw.missing)
             return Draft(made, and_missing("bounds", raw.missing))
@@ -160,8 +169,8 @@ class Integer(Binned):
             if not (np.diff(self.starts) > 0).all():
                 raise SchemaError("bins has a bin without any integer; leave an edge out")
         elif isinstance(self.bins, PrivateBins):
-            if self.bins.most > high - low:
-                raise SchemaError("private bins must be fewer than the integers from min to max; write `bins: each`")
+            if self.bins.most > high - low:  # a short range takes fewer bins, or a code for each integer
+                object.__setattr__(self, "bins", PrivateBins(high - low) if high - low > 1 else "each")
         else:
             self._check_number(high - low + 1)
 
@@ -209,6 +218,15 @@ class Integer(Binned):
             return raw
         return np.asarray(raw // self._unit * 2 + (raw % self._unit != 0))
 
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The bounds."""
+        return float(self.low), float(self.high)
+
+    def numbers(self, values: pa.ChunkedArray, report: Report) -> npt.NDArray[np.float64]:
+        """Return the integers themselves, inside the bounds."""
+        return self._numbers(values, report, self._clamped)
+
     def _cells(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[np.int64]:
         return self._cells_of(self._clamped(values, absent, report).astype(np.int64, copy=False))
 
@@ -230,6 +248,10 @@ class Integer(Binned):
             raw = np.clip(raw.astype(np.int64, copy=False), self.low, self.high)
         return raw
 
+    def _typed(self, values: pa.Array) -> pa.Array:
+        """Return texts that all are numbers as numbers."""
+        return numbers_in(values)
+
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         raw = self._clamped(values, absent, report)
         values = self.high - self.low + 1
@@ -247,11 +269,9 @@ class Integer(Binned):
             return np.asarray(code_of[offsets])
         return np.searchsorted(self.starts[1:-1] - self.low, offsets, side="right")
 
-    def _values(
-        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
-    ) -> pa.Array:
+    def _inside(self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, inside: Floats) -> pa.Array:
         if self.size == self.high - self.low + 1:
             drawn = codes.astype(np.int64) + self.low
         else:
-            drawn = rng.integers(self.starts[codes], self.starts[1:][codes])
+            drawn = pick(self.starts[codes], self.starts[1:][codes], inside)
         return typed_integers(drawn, absent, dtype, self.low, self.high)

@@ -1,4 +1,4 @@
-"""Columns of real numbers, in bins. Synthetic values are drawn uniformly inside their bin, in the table's own type."""
+"""Columns of real numbers, in bins. Synthetic values are drawn inside their bin, in the table's own type."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chicle.codes import Codes
-from chicle.columns.base import Mask, Report
+from chicle.columns.base import Mask, Report, numpy_dtype
 from chicle.columns.drafted_edges import EDGES_READ, drafted_edges
 from chicle.columns.drafting import Draft, RawColumn, and_missing
+from chicle.columns.inside import Floats, pick
 from chicle.columns.numeric import (
     MOST_BINS,
     between,
@@ -26,10 +27,12 @@ from chicle.columns.numeric import (
     check_bounds,
     check_outside,
     decimals,
+    numbers_in,
     numbers_of,
     real,
     take_bounds,
     typed_integers,
+    whole,
 )
 from chicle.columns.private_bins import Binned, PrivateBins, private_bins
 from chicle.columns.registry import register_column
@@ -54,6 +57,8 @@ class Number(Binned):
         ``"private"`` or ``{"private": 20}``: at most 32 or 20 bins, discovered with budget (`chicle.discovery`).
     outside
         The rule for numbers outside the bounds: ``"refuse"``, or ``"clamp"`` to the nearest bound.
+    decimals
+        How many decimals synthetic numbers have: 1 for 36.6; -2 for hundreds. As many as the type has, if ``None``.
 
     Examples
     --------
@@ -71,6 +76,7 @@ class Number(Binned):
     max: float | None = None
     bins: str | int | Sequence[float] | Mapping[str, int] | PrivateBins | None = None
     outside: str = "refuse"
+    decimals: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", private_bins(self.bins))
@@ -136,7 +142,10 @@ class Number(Binned):
         if raw.numbers is None or raw.bounds is None or raw.kind == "integers":
             return None
         edges = drafted_edges(raw.numbers, 0.0)
-        return Draft(cls(bins=edges, outside="clamp", missing=raw.missing), and_missing(EDGES_READ, raw.missing))
+        return Draft(
+            cls(bins=edges, outside="clamp", decimals=raw.decimals, missing=raw.missing),
+            and_missing(EDGES_READ, raw.missing),
+        )
 
     def _texts(self) -> list[str] | None:
         return [between(f"{first:.6g}", f"{end:.6g}") for first, end in pairwise(self.edges.tolist())]
@@ -150,6 +159,10 @@ class Number(Binned):
         if not math.isfinite(high - low):
             raise SchemaError("min and max are too far apart for a float; narrow them")
         check_outside(self.outside)
+        if self.decimals is not None:
+            object.__setattr__(self, "decimals", whole("decimals", self.decimals))
+            if not -15 <= self.decimals <= 15:
+                raise SchemaError(f"decimals must be from -15 to 15, not {self.decimals}")
         if isinstance(self.bins, (tuple, PrivateBins)):
             return
         if self.bins is None or isinstance(self.bins, bool) or not hasattr(self.bins, "__index__"):
@@ -198,8 +211,21 @@ class Number(Binned):
         units -= self._rounded(units) > raw
         return np.asarray(2 * units + (self._rounded(units) != raw))
 
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The bounds."""
+        return self.low, self.high
+
+    def numbers(self, values: pa.ChunkedArray, report: Report) -> npt.NDArray[np.float64]:
+        """Return the numbers themselves, inside the bounds."""
+        return np.clip(self._numbers(values, report, self._floats), self.low, self.high)
+
     def _cells(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[np.int64]:
         return self._cells_of(np.clip(self._floats(values, absent, report), self.low, self.high))
+
+    def _typed(self, values: pa.Array) -> pa.Array:
+        """Return texts that all are numbers as numbers."""
+        return numbers_in(values)
 
     def _codes(self, values: pa.Array, absent: Mask | None, report: Report) -> npt.NDArray[Any]:
         return np.searchsorted(self.edges[1:-1], self._floats(values, absent, report), side="right")
@@ -214,36 +240,45 @@ class Number(Binned):
         check_bounds(raw, low, high, self.outside, report)
         return raw.astype(np.float64, copy=False)
 
-    def _values(
-        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
-    ) -> pa.Array:
+    def _inside(self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, inside: Floats) -> pa.Array:
         if dtype is not None and pa.types.is_integer(dtype) and self._has_integers():
-            return self._whole_values(codes, absent, dtype, rng)
+            return self._whole_values(codes, absent, dtype, inside)
         if dtype is not None and pa.types.is_decimal(dtype):
             units = self._units(dtype)
             if units is not None:
-                return decimals(_between(units[0], codes, rng), units[1], absent, dtype)
+                return decimals(_between(units[0], codes, inside), units[1], absent, dtype)
         low, high = self.edges[:-1][codes], self.edges[1:][codes]
-        drawn = low + rng.random(len(codes)) * (high - low)
+        drawn = low + inside * (high - low)
         last = codes == self.size - 1
-        wanted = dtype.to_pandas_dtype() if dtype is not None and pa.types.is_floating(dtype) else np.float64
+        wanted = numpy_dtype(dtype).type if dtype is not None and pa.types.is_floating(dtype) else np.float64
         if max(-self.low, self.high) > float(np.finfo(wanted).max):
             wanted = np.float64
         least, most = _inside(low, wanted, up=True), _inside(high, wanted, up=False)
         most = np.where((most.astype(np.float64) >= high) & ~last, np.nextafter(most, wanted(-np.inf)), most)
         made = np.clip(drawn.astype(wanted), least, np.maximum(least, most))
+        if self.decimals is not None:
+            made = self._round(made, least, most)
         return pa.array(made, mask=absent)
+
+    def _round(self, made: npt.NDArray[Any], least: npt.NDArray[Any], most: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return numbers of the declared decimals: the next lower one in the bin, else the next higher, else as is."""
+        digits = cast("int", self.decimals)
+        scale = 10.0 ** abs(digits)
+        floats = made.astype(np.float64)
+        units = np.floor(floats * scale if digits >= 0 else floats / scale)
+        for each in (units + 1, units):
+            near = (each / scale if digits >= 0 else each * scale).astype(made.dtype)
+            made = np.where((near >= least) & (near <= most), near, made)
+        return made
 
     def _has_integers(self) -> bool:
         return math.ceil(self.low) <= math.floor(self.high) and max(-self.low, self.high) <= 2**62
 
-    def _whole_values(
-        self, codes: Codes, absent: Mask | None, dtype: pa.DataType, rng: np.random.Generator
-    ) -> pa.Array:
+    def _whole_values(self, codes: Codes, absent: Mask | None, dtype: pa.DataType, inside: Floats) -> pa.Array:
         """Return integers, for a table of integers: inside the bin if it has any, else inside the bounds."""
         floor, ceiling = math.ceil(self.low), math.floor(self.high)
         edges = np.append(np.ceil(self.edges[:-1]).astype(np.int64), ceiling + 1)
-        return typed_integers(_between(edges, codes, rng), absent, dtype, floor, ceiling)
+        return typed_integers(_between(edges, codes, inside), absent, dtype, floor, ceiling)
 
     def _units(self, dtype: pa.DataType) -> tuple[npt.NDArray[np.int64], int] | None:
         """Return the edges in units of a decimal type's last digit, and the scale; None if it cannot hold them."""
@@ -251,17 +286,18 @@ class Number(Binned):
         if dtype.scale < 0 or most >= 10 ** (dtype.precision - dtype.scale):
             return None
         # Floats hold at most 53 bits: further digits are zeros.
-        scale = next((s for s in range(min(dtype.scale, 22), -1, -1) if most * 10**s < 2**52), None)
+        digits = 22 if self.decimals is None else max(self.decimals, 0)
+        scale = next((s for s in range(min(dtype.scale, digits), -1, -1) if most * 10**s < 2**52), None)
         if scale is None:
             return None
         edges = _first_units(np.append(self.edges[:-1], np.nextafter(self.high, np.inf)), scale)
         return (edges, scale) if edges[0] < edges[-1] else None
 
 
-def _between(edges: npt.NDArray[np.int64], codes: Codes, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Draw integers from an edge to before the next; if there are none, the nearest integer within all edges."""
+def _between(edges: npt.NDArray[np.int64], codes: Codes, inside: Floats) -> npt.NDArray[np.int64]:
+    """Return integers from an edge to before the next; if there are none, the nearest integer within all edges."""
     least, end = edges[:-1][codes], edges[1:][codes]
-    return np.clip(rng.integers(least, np.maximum(end, least + 1)), edges[0], edges[-1] - 1)
+    return np.clip(pick(least, np.maximum(end, least + 1), inside), edges[0], edges[-1] - 1)
 
 
 def _first_units(edges: npt.NDArray[np.float64], scale: int) -> npt.NDArray[np.int64]:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from chicle.columns.base import Mask, Report, arrow_kind
+from chicle.columns.base import Mask, Report, arrow_kind, is_text, numpy_dtype
+from chicle.columns.marks import trimmed
 from chicle.columns.private_bins import Binned
 from chicle.errors import SchemaError
 
@@ -23,6 +24,7 @@ __all__ = [
     "check_bounds",
     "check_outside",
     "decimals",
+    "numbers_in",
     "numbers_of",
     "real",
     "take_bounds",
@@ -100,6 +102,26 @@ def between(first: object, last: object) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
+def numbers_in(values: pa.Array) -> pa.Array:
+    """Return texts as integers or floats, if all are; other values unchanged.
+
+    Examples
+    --------
+    >>> numbers_in(pa.array(["1", " 2", None])).to_pylist(), numbers_in(pa.array(["1", "two"])).to_pylist()
+    ([1, 2, None], ['1', 'two'])
+    """
+    if not is_text(values.type):
+        return values
+    plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    plain = trimmed(plain)
+    for dtype in (pa.int64(), pa.float64()):
+        try:
+            return plain.cast(dtype)
+        except pa.ArrowInvalid:  # noqa: PERF203 - two turns
+            continue
+    return values
+
+
 def numbers_of(values: pa.Array, absent: Mask | None, fill: float, report: Report, fix: str) -> npt.NDArray[Any]:
     """Return numbers as an array, with a harmless value for absent ones."""
     kind = arrow_kind(values.type)
@@ -115,7 +137,7 @@ def numbers_of(values: pa.Array, absent: Mask | None, fill: float, report: Repor
     if absent is None:
         return np.asarray(values.to_numpy(zero_copy_only=False))
     if kind == "integers":
-        limits = np.iinfo(values.type.to_pandas_dtype())
+        limits = np.iinfo(numpy_dtype(values.type))
         harmless = int(min(max(fill, limits.min), limits.max))
         return np.asarray(values.fill_null(harmless).to_numpy(zero_copy_only=False))
     return np.where(absent, fill, values.to_numpy(zero_copy_only=False))
@@ -132,12 +154,12 @@ def typed_integers(
 ) -> pa.Array:
     """Return integers in an Arrow type if it holds all from `low` to `high`, else in 64 bits."""
     if dtype is not None and pa.types.is_integer(dtype):
-        limits = np.iinfo(dtype.to_pandas_dtype())
+        limits = np.iinfo(numpy_dtype(dtype))
         if limits.min <= low and high <= limits.max:
-            return pa.array(drawn.astype(dtype.to_pandas_dtype(), copy=False), mask=absent)
+            return pa.array(drawn.astype(numpy_dtype(dtype), copy=False), mask=absent)
     array = pa.array(drawn.astype(np.int64, copy=False), mask=absent)
     if dtype is not None and pa.types.is_floating(dtype):
-        exact = max(-low, high) <= 2 ** (np.finfo(dtype.to_pandas_dtype()).nmant + 1)
+        exact = max(-low, high) <= 2 ** (np.finfo(numpy_dtype(dtype)).nmant + 1)
         return array.cast(dtype if exact else pa.float64(), safe=False)
     if dtype is not None and pa.types.is_dictionary(dtype) and pa.types.is_integer(dtype.value_type):
         return typed_integers(drawn, absent, dtype.value_type, low, high).dictionary_encode()

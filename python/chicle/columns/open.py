@@ -17,6 +17,8 @@ from chicle.columns.base import Column, Mask, Report, arrow_kind
 from chicle.columns.categorical import MOST_TEXTS, Categorical, labelled, listed
 from chicle.columns.discovery import FrequentValues, Tally
 from chicle.columns.drafting import MOST_VALUES, Draft, RawColumn, and_missing
+from chicle.columns.marks import trimmed
+from chicle.columns.numeric import numbers_in
 from chicle.columns.registry import register_column
 from chicle.domain import MAX_CARDINALITY
 from chicle.errors import SchemaError
@@ -69,7 +71,7 @@ class Open(Column):
     @classmethod
     def draft(cls, raw: RawColumn) -> Draft | None:
         """Propose to discover texts, if there are many and most of them are not unique."""
-        if raw.texts is None or len(raw.texts) <= MOST_TEXTS or 2 * len(raw.texts) > len(raw.present):
+        if raw.words is None or len(raw.words) <= MOST_TEXTS or 2 * len(raw.words) > len(raw.present):
             return None
         read = and_missing(f"that it has more than {MOST_TEXTS} different texts", raw.missing)
         return Draft(
@@ -93,9 +95,8 @@ class Open(Column):
 
     def present(self, values: pa.ChunkedArray, report: Report) -> pa.ChunkedArray:
         """Return the values to discover, in its type: neither `other` nor missing."""
-        for chunk in values.chunks:
-            self._present(chunk, report)
-        present = self._like_other(values, report).drop_null()
+        chunks = [self._present(chunk, report)[0] for chunk in values.chunks]
+        present = self._like_other(pa.chunked_array(chunks) if chunks else values, report).drop_null()
         return present.filter(pc.not_equal(present, pa.scalar(self.other, self.value_type)))
 
     def _like_other(self, values: pa.ChunkedArray, report: Report) -> pa.ChunkedArray:
@@ -107,7 +108,7 @@ class Open(Column):
         if pa.types.is_null(values.type):
             return values.cast(own)
         if kind == "text" and pa.types.is_large_string(own):
-            return values.cast(own)
+            return trimmed(values.cast(own))
         if kind == "integers" and pa.types.is_int64(own):
             most = pa.scalar(2**63 - 1, pa.uint64())
             return (pc.min_element_wise(values, most) if values.type == pa.uint64() else values).cast(own)
@@ -122,6 +123,10 @@ class Open(Column):
         label = "a text" if isinstance(self.other, str) else "an integer"
         report(f"holds {kind}, but its `other` is {label}", "an open column holds texts or integers, like its `other`")
         return pa.chunked_array([pa.nulls(len(values), own)])
+
+    def _typed(self, values: pa.Array) -> pa.Array:
+        """Return texts that all are numbers as numbers, if `other` is one."""
+        return values if isinstance(self.other, str) else numbers_in(values)
 
     def _check(self) -> None:
         (other,) = listed("other", [self.other])

@@ -7,7 +7,7 @@ and gaps get bins of their own.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from chicle.columns.base import Column, Mask, Report
+from chicle.codes import Codes
+from chicle.columns.base import Column, Mask, Report, SyntheticRows
 from chicle.columns.discovery import BinEdges, Histogram, Tally
+from chicle.columns.inside import Floats, fractions
 from chicle.columns.ruler import Ruler
 from chicle.errors import SchemaError
 
@@ -88,6 +90,20 @@ class Binned(Column):
             parts.append(cells if absent is None else cells[~absent])
         return np.concatenate(parts)
 
+    def _numbers(
+        self,
+        values: pa.ChunkedArray,
+        report: Report,
+        read: Callable[[pa.Array, Mask | None, Report], npt.NDArray[Any]],
+    ) -> npt.NDArray[np.float64]:
+        """Return raw values as floats, by a function that reads a chunk of them; NaN where missing."""
+        parts = [np.empty(0, dtype=np.float64)]
+        for chunk in values.chunks:
+            present, absent = self._present(chunk, report)
+            found = read(present, absent, report).astype(np.float64)
+            parts.append(found if absent is None else np.where(absent, np.nan, found))
+        return np.concatenate(parts)
+
     def places(self, cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the first cell of values at or after each cut."""
         return cuts
@@ -102,6 +118,23 @@ class Binned(Column):
             self.cells(values, report)
         else:
             super().examine(values, report)
+
+    def make(self, name: str, rows: SyntheticRows, dtype: pa.DataType | None) -> pa.Array:
+        """Return this column of a synthetic table; inside bins, values follow the density of the neighbouring bins."""
+        codes, absent = self._without_absent(rows.codes[name])
+        counts = rows.counts.get(name)
+        starts = np.asarray(self.starts)
+        inside = fractions(codes, starts, None if counts is None else counts[: self.size], rows.rng)
+        return self._inside(codes, absent, dtype, inside)
+
+    def _values(
+        self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, rng: np.random.Generator
+    ) -> pa.Array:
+        return self._inside(codes, absent, dtype, rng.random(len(codes)))
+
+    @abstractmethod
+    def _inside(self, codes: Codes, absent: Mask | None, dtype: pa.DataType | None, inside: Floats) -> pa.Array:
+        """Return values of codes, each at a fraction of the way through its bin."""
 
     @property
     @abstractmethod

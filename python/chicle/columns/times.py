@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chicle.columns.base import Mask, Report, arrow_kind, is_text
+from chicle.columns.formats import as_texts, checked_formats, parsed
+from chicle.columns.marks import trimmed
 from chicle.columns.numeric import check_outside
 from chicle.columns.private_bins import Binned, PrivateBins, private_bins
 from chicle.errors import SchemaError
@@ -34,6 +36,7 @@ __all__ = [
     "parse_times",
     "seconds_of",
     "ticks_of",
+    "times_in",
     "type_holding",
 ]
 
@@ -53,9 +56,13 @@ class Dated(Binned):
     max: Any
     bins: str | Sequence[Any] | Mapping[str, int] | PrivateBins
     outside: str = "refuse"
+    format: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", private_bins(self.bins))
+        if self.format is not None:
+            formats = checked_formats(self.format)
+            object.__setattr__(self, "format", formats[0] if len(formats) == 1 else formats)
         super().__post_init__()
 
     @property
@@ -64,6 +71,11 @@ class Dated(Binned):
         if isinstance(self.bins, PrivateBins):
             return self.bins.most
         return len(self.edges) - 1
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether its texts have a declared form, or marks of missing values."""
+        return self.format is not None or super().reads_texts
 
     @property
     def ordered(self) -> bool:
@@ -101,9 +113,37 @@ class Dated(Binned):
             raise SchemaError(f"bins must list edges from min, {self.min}, to max, {self.max}, both included")
         return np.array([*cuts[:-1], end], dtype=np.int64)
 
+    def _parsed(self, values: pa.Array, dtype: pa.DataType, report: Report) -> pa.Array:
+        """Return times; texts, and the integers of declared formats, are parsed as a type."""
+        kind = arrow_kind(values.type)
+        if self.format is None or kind not in ("text", "integers", "numbers"):
+            return parse_times(values, dtype, report)
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        values = as_texts(values)
+        formats = checked_formats(self.format)
+        made = parsed(trimmed(values), formats, pa.timestamp("us"))
+        if made.null_count > values.null_count:
+            report(f"has a value that is not of the form {' or '.join(formats)}", "add its form to `format`")
+        return made.cast(dtype, safe=False)
+
+    def _typed(self, values: pa.Array) -> pa.Array:
+        """Return values of declared formats as times, if all are such."""
+        return values if self.format is None else times_in(values, self.format)
+
     def _check_bounds(self, raw: npt.NDArray[Any], low: int, end: int, report: Report) -> None:
         if self.outside == "refuse" and raw.size and (raw.min() < low or raw.max() >= end):
             report("has a time outside its bounds", "widen `min` and `max`, or write `outside: clamp`")
+
+
+def times_in(values: pa.Array, formats: str | Sequence[str]) -> pa.Array:
+    """Return texts, or integers, of declared formats as times, if all are such; other values unchanged."""
+    kind = arrow_kind(values.type)
+    if kind not in ("text", "integers", "numbers"):
+        return values
+    plain = as_texts(values.dictionary_decode() if pa.types.is_dictionary(values.type) else values)
+    made = parsed(trimmed(plain), checked_formats(formats), pa.timestamp("us"))
+    return values if made.null_count > plain.null_count else made
 
 
 def seconds_of(bins: str) -> int | None:
@@ -164,7 +204,7 @@ def parse_times(values: pa.Array, dtype: pa.DataType, report: Report) -> pa.Arra
     if not is_text(values.type):
         return values
     try:
-        return values.cast(dtype)
+        return trimmed(values).cast(dtype)
     except pa.ArrowInvalid:
         pass
     form = (

@@ -12,6 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
 
+from chicle._html import card
+from chicle._pandas import data_frame
 from chicle._text import aligned
 from chicle._write import replacing
 from chicle.errors import ArtefactError, ParameterError
@@ -29,7 +31,7 @@ _FIRST = f"# {NOT_PRIVATE} Comparison "
 _TEXTS = ("mechanism", "error")
 _WHOLE = ("seed", "rows")
 _RUN = ("mechanism", "epsilon", "delta", "seed", "rows", "seconds", "peak_mb", "error")
-_SHOWN = ("tvd_1", "tvd_2", "tvd_3")
+_SHOWN = ("tvd_1", "tvd_2", "tvd_3", "emd", "mean_error", "sd_error")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,20 @@ class Comparison:
                 values.append(row[key])
         return found
 
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+        """Return the runs as a pandas data frame. NOT PRIVATE."""
+        return data_frame(self.rows, self.columns)
+
     def __str__(self) -> str:
+        return "\n".join([NOT_PRIVATE, *aligned(self._means()), *self._failed()])
+
+    def __repr__(self) -> str:
+        return f"{NOT_PRIVATE} Comparison of {len(self.rows)} runs; print(comparison) shows their means"
+
+    def _repr_html_(self) -> str:
+        return card(f"Comparison of {len(self.rows)} runs", self._means(), *self._failed(), warning=NOT_PRIVATE)
+
+    def _means(self) -> list[tuple[str, ...]]:
         shown = [key for key in _SHOWN if key in self.columns]
         numbers = {key: self.means(key) for key in (*shown, "seconds", "peak_mb")}
         table: list[tuple[str, ...]] = [("mechanism", "epsilon", *shown, "seconds", "peak MB", "runs")]
@@ -120,14 +135,14 @@ class Comparison:
                     "" if mechanism == FLOOR else f"{len(here['seconds'])}",
                 )
             )
-        failed = [
+        return table
+
+    def _failed(self) -> list[str]:
+        return [
             f"{row['mechanism']} at epsilon {row['epsilon']:g}, seed {row['seed']}: {row['error']}"
             for row in self.rows
             if row.get("error")
         ]
-        return "\n".join([NOT_PRIVATE, *aligned(table), *failed])
-
-    __repr__ = __str__
 
 
 def _from_json(text: str) -> tuple[list[Row], str]:

@@ -73,7 +73,10 @@ def _of_mechanism(make: Callable[..., Mechanism]) -> Contender:
     def run(
         records: Records, schema: Schema, *, epsilon: float, delta: float, seed: int, threads: int | None
     ) -> Records:
-        made: Records = make(epsilon=epsilon, delta=delta, threads=threads).fit(records, schema).sample(seed=seed)
+        # An experiment protects nobody anyway, and says so.
+        made: Records = (
+            make(epsilon=epsilon, delta=delta, threads=threads, allow_weak=True).fit(records, schema).sample(seed=seed)
+        )
         return made
 
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ class KernelQueries:
 
     Attributes
     ----------
+    domain
+        The attributes of the rows.
     queries
         The checked queries.
     attributes
@@ -38,7 +41,7 @@ class KernelQueries:
     def __init__(self, domain: Domain, queries: Iterable[QueryLike | Iterable[str]]) -> None:
         if isinstance(queries, str):
             raise DomainError("queries must be a list of tuples of attribute names, not a string")
-        self._domain = domain
+        self.domain = domain
         self.queries: list[Query | tuple[str, ...]] = [
             asked.checked(domain) if isinstance(asked, Query) else domain.check(asked) for asked in queries
         ]
@@ -62,10 +65,18 @@ class KernelQueries:
         # The clique () has no attribute, but counting the records still needs a column.
         self.attributes = [name for name in domain if name in used] or list(domain)[:1]
 
+    @property
+    def sizes(self) -> list[int]:
+        """The number of cells of each table that the kernel counts."""
+        return [
+            math.prod(int(buckets[name].max()) + 1 if name in buckets else self.domain[name] for name in clique)
+            for clique, buckets in self._counted
+        ]
+
     def arguments(self) -> tuple[list[str], list[int], list[list[tuple[int, npt.NDArray[np.uint32] | None]]]]:
         """Return names, cardinalities, and for each query its axes: positions, and buckets if there are any."""
         position = {name: i for i, name in enumerate(self.attributes)}
-        cardinalities = [self._domain[name] for name in self.attributes]
+        cardinalities = [self.domain[name] for name in self.attributes]
         axes = [[(position[name], buckets.get(name)) for name in clique] for clique, buckets in self._counted]
         return self.attributes, cardinalities, axes
 
@@ -73,11 +84,14 @@ class KernelQueries:
         """Return the answers to the queries from the flat tables that the kernel counted."""
         return [self._answer(asked, tables[place]) for asked, place in zip(self.queries, self._places, strict=True)]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KernelQueries, (self.domain, self.queries)
+
     def _answer(self, asked: QueryLike, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         if isinstance(asked, tuple):
-            return table.reshape(self._domain.shape(asked))
-        groups = [self._domain[name] for name in asked.where]
-        table = np.asarray(table.reshape((*groups, *asked.table_shape(self._domain)))[tuple(asked.where.values())])
+            return table.reshape(self.domain.shape(asked))
+        groups = [self.domain[name] for name in asked.where]
+        table = np.asarray(table.reshape((*groups, *asked.table_shape(self.domain)))[tuple(asked.where.values())])
         return table if asked.functional is None else asked.functional(table)
 
 

@@ -1,13 +1,14 @@
 """Rows that are read again for each pass: tables larger than memory are counted batch by batch.
 
 The first pass encodes every row, so rows that do not fit the schema are found before anything is spent. It also counts
-the 1-ways and keeps them, as private as the rows: measuring them needs no further pass.
+the 1-ways and keeps them, as private as the rows: measuring them needs no further pass. Each pass digests the rows that
+it meets: a table that changed between two passes stops the fit.
 Cost: one pass for each list of queries; memory for a few batches and the counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -16,9 +17,11 @@ import numpy.typing as npt
 from chicle._checks import MEMORY_LIMIT
 from chicle.counting.countable import Countable
 from chicle.counting.counter import Counter
+from chicle.counting.counts import Counts
+from chicle.counting.digest import Digest
 from chicle.domain import Clique, Domain
 from chicle.errors import SchemaError
-from chicle.query import Query, QueryLike
+from chicle.query import Query, QueryLike, one_ways
 
 __all__ = ["Pass", "Passes"]
 
@@ -26,8 +29,8 @@ __all__ = ["Pass", "Passes"]
 class Pass(Protocol):
     """Reads all rows once and counts them."""
 
-    def __call__(self, counter: Counter) -> tuple[Counter, int]:
-        """Return the counter with all rows, and how many rows there were."""
+    def __call__(self, counts: Counts) -> Counts:
+        """Return the counts with all rows added."""
 
 
 class Passes(Countable):
@@ -39,21 +42,35 @@ class Passes(Countable):
         Reads the rows and counts them; the same rows each time.
     domain, max_records_per_person
         As for `Records`.
-    counted
-        The counts of the first pass: the number of records, then the 1-way of each attribute.
+    first
+        What the first pass counted: `Passes.first` with all rows added.
     """
 
-    __slots__ = ("_counted", "_domain", "_max_records_per_person", "_read")
+    __slots__ = ("_counted", "_digest", "_domain", "_max_records_per_person", "_read", "_whole")
 
     def __init__(
-        self, read: Pass, domain: Domain, max_records_per_person: int, counted: Mapping[Clique, npt.NDArray[np.int64]]
+        self,
+        read: Pass,
+        domain: Domain,
+        max_records_per_person: int,
+        first: Counts,
     ) -> None:
         self._read = read
         self._domain = domain
         self._max_records_per_person = max_records_per_person
-        self._counted = dict(counted)
+        self._counted: dict[Clique, npt.NDArray[np.int64]] = dict(
+            zip(_first_cliques(domain), first.counter.result(), strict=True)
+        )
+        self._digest = digest = first.digest
+        # Digests of whole rows, by the attributes of a pass.
+        self._whole: dict[frozenset[str], int] = {frozenset(digest.attributes): digest.whole}
         for table in self._counted.values():
             table.flags.writeable = False
+
+    @staticmethod
+    def first(domain: Domain, threads: int | None = None) -> Counts:
+        """Return what the first pass counts: the number of records, the 1-ways, and a digest with a new key."""
+        return Counts(Counter(domain, _first_cliques(domain), threads), Digest(), threads)
 
     @property
     def domain(self) -> Domain:
@@ -77,13 +94,22 @@ class Passes(Countable):
             used = {name for one in asked for name in _names(one)}
             names = [name for name in self._domain if name in used] or list(self._domain)[:1]
             seen = Domain({name: self._domain[name] for name in names})
-            counter, rows = self._read(Counter(seen, asked, threads, memory_limit=memory_limit))
-            if rows != int(self._counted[()]):
-                raise SchemaError(
-                    "the table had another number of rows when it was read again; stop the program that writes to it"
-                )
-            found.update(zip(rest, counter.result(), strict=True))
+            counter = Counter(seen, asked, threads, memory_limit=memory_limit)
+            counts = self._read(Counts(counter, self._digest.fresh(), threads))
+            self._check(counts.digest)
+            found.update(zip(rest, counts.counter.result(), strict=True))
         return [found[i] for i in range(len(queries))]
+
+    def _check(self, digest: Digest) -> None:
+        """Raise unless a pass met the rows of the first one, as far as it read them."""
+        same = digest.rows == self._digest.rows
+        same &= all(self._digest.attributes[name] == value for name, value in digest.attributes.items())
+        # Of fewer attributes than all, the first pass that reads them sets the digest of whole rows.
+        if not same or self._whole.setdefault(frozenset(digest.attributes), digest.whole) != digest.whole:
+            raise SchemaError(
+                "the table had other rows when it was read again; stop the program that writes to it, or fit a copy. "
+                "What was released before stays spent"
+            )
 
     def _known(self, asked: QueryLike) -> npt.NDArray[np.int64] | None:
         """Return a count of the first pass, if it is one: the number of records, or a 1-way, in buckets or not."""
@@ -101,6 +127,10 @@ class Passes(Countable):
 
     def __repr__(self) -> str:
         return f"Passes over {self._domain!r}"
+
+
+def _first_cliques(domain: Domain) -> list[Clique]:
+    return [(), *one_ways(domain)]
 
 
 def _names(asked: QueryLike) -> tuple[str, ...]:

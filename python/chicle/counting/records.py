@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from chicle import _core
 from chicle._checks import MEMORY_LIMIT, integer, memory_bytes, threads_or_all
+from chicle._pandas import data_frame
 from chicle.codes import Codes, code_dtype, look_up
 from chicle.counting.countable import Countable, Expect, Independence, flat_expected, groups
 from chicle.counting.kernel_queries import KernelQueries
@@ -163,6 +164,10 @@ class Records(Countable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self._columns, dict(self._domain), self._max_records_per_person)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+        """Return the codes as a pandas data frame: a column for each attribute."""
+        return data_frame({name: self[name] for name in self._domain})
 
     def __repr__(self) -> str:
         return f"Records over {self._domain!r}"

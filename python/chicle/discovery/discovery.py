@@ -52,6 +52,7 @@ class Discovery:
     1-way      job  41      6.187  0.01306   79.4 %  0.005
     1-way      sex  2       16.93  0.001744  10.6 %  0.00067
     about 0.1 s and 0.1 GB, roughly, beside reading and writing the table
+    an attacker's odds about one person change by at most a factor of 2.7, except with probability 4.1e-08
     """
 
     share: float | None = None

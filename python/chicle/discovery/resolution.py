@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chicle.codecs import Codec
+from chicle.codecs.check import with_plain
 from chicle.columns import Column, Tally
 from chicle.columns.base import refuse
 from chicle.discovery.purchase import Purchase
@@ -47,7 +48,8 @@ class Tallies(Task["Tallies"]):
             if name in one._tallies:
                 one._tallies[name].add(batch[name], refuse(name))
             elif name not in constrained:
-                schema.columns[name].examine(batch[name], refuse(name))
+                column, report = schema.columns[name], refuse(name)
+                column.examine(column.values_in(name, with_plain(schema, name, batch), report), report)
         return one
 
     def add(self, prepared: Tallies) -> None:

@@ -35,8 +35,12 @@ def independent_at(real: Records, n: int, budget: Budget | None, schema: Schema,
         rng = np.random.default_rng([seed, 1])
         columns = {name: real[name][rng.integers(0, len(real), n)] for name in real}
         return Records(columns, real.domain)
-    coded = Schema.from_cardinalities(real.domain, max_records_per_person=schema.max_records_per_person)
+    coded = Schema.from_cardinalities(
+        real.domain,
+        ordinal=[name for name in schema.domain if name in schema.ordinal and not schema.columns[name].missing],
+        max_records_per_person=schema.max_records_per_person,
+    )
     records = Records({name: real[name] for name in real}, real.domain)
     ledger = Ledger(Budget(rho=budget.rho), noise=TestNoise(seed))
-    made: Records = Independent(rho=budget.rho).fit(records, coded, ledger=ledger).sample(n, seed)
+    made: Records = Independent(rho=budget.rho, allow_weak=True).fit(records, coded, ledger=ledger).sample(n, seed)
     return made

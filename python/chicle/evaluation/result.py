@@ -8,17 +8,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from chicle._html import card
+from chicle._pandas import data_frame
 from chicle._text import aligned
 from chicle.domain import Clique, Domain
 from chicle.errors import ParameterError
 
-__all__ = ["Association", "AttributeErrors", "CliqueErrors", "Evaluation", "Score"]
+__all__ = ["AmountSummary", "Amounts", "Association", "AttributeErrors", "CliqueErrors", "Evaluation", "Score"]
 
 NOT_PRIVATE = "NOT PRIVATE: these numbers compare with the real table; do not publish them."
 
@@ -118,6 +120,15 @@ class CliqueErrors:
     def __len__(self) -> int:
         return len(self.cliques)
 
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+        """Return the errors as a pandas data frame: a row for each clique. NOT PRIVATE."""
+        fields = zip(self.tvd, self.largest, self.floor, self.independent, strict=True)
+        names = ("tvd", "largest", "floor", "independent")
+        return data_frame(
+            {"clique": clique, **dict(zip(names, map(float, row), strict=True))}
+            for clique, row in zip(self.cliques, fields, strict=True)
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the errors as plain data."""
         numbers = {name: getattr(self, name).tolist() for name in ("tvd", "largest", "floor", "independent")}
@@ -148,6 +159,73 @@ class AttributeErrors:
     worst_with: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class AmountSummary:
+    """An ordered column of one table in a few figures.
+
+    Attributes
+    ----------
+    mean, sd, median, q90, q99
+        Mean, standard deviation and quantiles, of the middles of bins.
+    zeros
+        The share of rows with 0.
+    emd
+        Earth mover's distance to the real table, in standard deviations of the real column.
+    """
+
+    mean: float
+    sd: float
+    median: float
+    q90: float
+    q99: float
+    zeros: float
+    emd: float
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """How an ordered column came out: the figures of four tables.
+
+    Attributes
+    ----------
+    name
+        The column.
+    coded
+        Whether figures are positions of codes (dates and ordered labels), not numbers.
+    positive
+        Whether no value is negative; errors of means are then relative to the mean.
+    real, made, floor, independent
+        The real table, the synthetic one, and the baselines.
+    """
+
+    name: str
+    coded: bool
+    positive: bool
+    real: AmountSummary
+    made: AmountSummary
+    floor: AmountSummary
+    independent: AmountSummary
+
+    def errors(self, table: str = "made") -> tuple[float, float]:
+        """Return the relative errors of the mean and of the SD of one of the tables."""
+        other: AmountSummary = getattr(self, table)
+        scale = max(self.real.mean if self.positive else self.real.sd, 1e-12)
+        return (
+            abs(other.mean - self.real.mean) / scale,
+            abs(other.sd - self.real.sd) / max(self.real.sd, 1e-12),
+        )
+
+    def row(self) -> list[str]:
+        """Return the figures as text, real beside synthetic: for a table of them."""
+        both = [f"{getattr(self.real, key):.4g} / {getattr(self.made, key):.4g}" for key in ("mean", "sd", "median")]
+        both += [f"{getattr(self.real, key):.4g} / {getattr(self.made, key):.4g}" for key in ("q90", "q99")]
+        zeros = "-" if self.coded else f"{self.real.zeros:.1%} / {self.made.zeros:.1%}"
+        return [self.name, *both, zeros, f"{self.made.emd:.3f}", f"{self.floor.emd:.3f}"]
+
+
+AMOUNT_HEAD = ("column (real / synthetic)", "mean", "SD", "median", "90 %", "99 %", "zeros", "moved by", "floor")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Association:
     """How strongly attributes depend on each other, real and synthetic; arrays have one number for each pair.
@@ -167,6 +245,11 @@ class Association:
     cramers_v_synthetic: Floats
     pearson: Floats
     pearson_synthetic: Floats
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+        """Return the associations as a pandas data frame: a row for each pair. NOT PRIVATE."""
+        columns = {"pair": self.pairs, **{name: values for name, values in vars(self).items() if name != "pairs"}}
+        return data_frame(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the associations as plain data."""
@@ -200,6 +283,8 @@ class Evaluation:
         The budget of the Independent baseline, in words.
     notes
         Remarks for the reader.
+    amounts
+        Mean, SD, quantiles, share of zeros and earth mover's distance of each ordered column.
     """
 
     scores: tuple[Score, ...]
@@ -212,6 +297,7 @@ class Evaluation:
     seed: int
     budget: str
     notes: tuple[str, ...] = ()
+    amounts: tuple[Amounts, ...] = ()
 
     def __getitem__(self, key: str) -> Score:
         for score in self.scores:
@@ -243,13 +329,18 @@ class Evaluation:
             "attributes": [vars(attribute) for attribute in self.attributes],
             "errors": {str(size): errors.to_dict() for size, errors in self.errors.items()},
             "association": self.association.to_dict(),
+            "amounts": [_plain_all(asdict(one)) for one in self.amounts],
         }
 
     def to_json(self) -> str:
         """Return everything as JSON."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
-    def __str__(self) -> str:
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+        """Return the scores as a pandas data frame: a row for each, with its baselines. NOT PRIVATE."""
+        return data_frame(score.to_dict() for score in self.scores)
+
+    def _rows(self) -> list[tuple[str, ...]]:
         head = ("measure", "this table", "floor", "Independent", "better", "from")
         rows = [
             (
@@ -260,17 +351,27 @@ class Evaluation:
             )
             for s in self.scores
         ]
-        lines = [
-            NOT_PRIVATE,
-            f"{self.synthetic_rows:,} synthetic rows, {self.rows:,} real ones, seed {self.seed}",
-            "",
-            *aligned([head, *rows]),
-            "",
-            f"floor: a bootstrap of the real table with as many rows. Independent: no dependence, {self.budget}.",
-        ]
-        return "\n".join([*lines, *self._remarks(), *self._largest_errors(), *self.notes])
+        return [head, *rows]
 
-    __repr__ = __str__
+    @property
+    def _of(self) -> str:
+        return f"{self.synthetic_rows:,} synthetic rows, {self.rows:,} real ones, seed {self.seed}"
+
+    @property
+    def _legend(self) -> str:
+        return f"floor: a bootstrap of the real table with as many rows. Independent: no dependence, {self.budget}."
+
+    def __str__(self) -> str:
+        lines = [NOT_PRIVATE, self._of, "", *aligned(self._rows()), "", self._legend]
+        largest = ["", *aligned(self._largest_errors())]
+        return "\n".join([*lines, *self._remarks(), *largest, *self._amounts(), *self.notes])
+
+    def __repr__(self) -> str:
+        return f"{NOT_PRIVATE} Evaluation of {self._of}: {len(self.scores)} scores; print(evaluation) lists them"
+
+    def _repr_html_(self) -> str:
+        remarks = "\n".join([self._legend, *self._remarks(), *self.notes])
+        return card(f"Evaluation: {self._of}", self._rows(), self._largest_errors(), remarks, warning=NOT_PRIVATE)
 
     def _remarks(self) -> list[str]:
         """Return the remarks on scores; scores with the same remark share a line."""
@@ -279,7 +380,7 @@ class Evaluation:
             titles.setdefault(score.remark(), []).append(score.title)
         return [f"{'; '.join(of)}: {remark}" for remark, of in titles.items() if remark]
 
-    def _largest_errors(self) -> list[str]:
+    def _largest_errors(self) -> list[tuple[str, ...]]:
         size = min(2, len(self.domain))
         errors = self.errors[size]
         rows: list[tuple[str, ...]] = [
@@ -289,7 +390,22 @@ class Evaluation:
             (" x ".join(errors.cliques[i]), *(f"{v[i]:.4f}" for v in (errors.tvd, errors.floor, errors.independent)))
             for i in errors.worst(5)
         ]
-        return ["", *aligned(rows)]
+        return rows
+
+    def _amounts(self) -> list[str]:
+        rows = [one.row() for one in self.amounts if not one.coded]
+        return ["", *aligned([AMOUNT_HEAD, *rows]), AMOUNT_NOTE] if rows else []
+
+
+AMOUNT_NOTE = "Of the middles of bins. Moved by: earth mover's distance, in standard deviations of the real column."
+
+
+def _plain_all(data: dict[str, Any]) -> dict[str, Any]:
+    """Return nested data with None for numbers that are not finite."""
+    return {
+        key: _plain_all(value) if isinstance(value, dict) else _plain(value) if isinstance(value, float) else value
+        for key, value in data.items()
+    }
 
 
 def _plain(value: float | None) -> float | None:

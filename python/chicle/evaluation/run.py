@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import comb
 from operator import itemgetter
 from os import PathLike
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from chicle._checks import check_seed, integer, threads_or_all
 from chicle.domain import Clique
+from chicle.evaluation.amounts import amount_scores, amounts_of
+from chicle.evaluation.answers import AnswerErrors, answer_scores
 from chicle.evaluation.association import Associations, association_scores
 from chicle.evaluation.classify import classification_scores
 from chicle.evaluation.contest import Contest
@@ -25,8 +28,9 @@ from chicle.evaluation.tables import read_both, schema_of
 from chicle.evaluation.violations import violation_scores
 from chicle.evaluation.workload import counted, workload_scores
 from chicle.privacy.budget import Budget
-from chicle.releases.release import Release
+from chicle.releases.release import Release, load
 from chicle.schema import Schema
+from chicle.sources.read import limit_remarks
 from chicle.workload import Workload
 
 __all__ = ["check_measures", "evaluate"]
@@ -39,7 +43,7 @@ def evaluate(
     synthetic: Any,  # noqa: ANN401
     schema: Schema | Mapping[str, int] | str | PathLike[str] | None = None,
     *,
-    release: Release | None = None,
+    release: Release | str | Path | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     seed: int = 0,
@@ -61,13 +65,14 @@ def evaluate(
     schema
         The schema of both, or its file; by default that of the release, or of the records.
     release
-        The release that the table was drawn from. The Independent baseline gets its budget.
+        The release that the table was drawn from, or its file. The Independent baseline gets its budget.
     epsilon, delta
         The budget of the Independent baseline, where there is no release. Without a budget it gets the exact 1-ways.
     seed
         Fixes everything that is drawn: cliques, queries, the baselines and their noise.
     workload
-        Cliques, or cliques with weights, for the workload error; by default the triples that are compared.
+        Cliques, or cliques with weights, for the workload error, and for the largest, mean and median error of all
+        their cells; by default the workload error is that of the triples that are compared.
     label
         An attribute to predict from all others, for the misclassification of an SVM. Needs scikit-learn.
     gini
@@ -92,6 +97,8 @@ def evaluate(
     >>> found.errors[2].cliques[found.errors[2].worst(1)[0]] in chicle.pairs(census.domain)
     True
     """
+    if isinstance(release, (str, Path)):
+        release = load(release)
     declared = schema_of(real, schema, release)
     seed, threads = check_seed(seed), threads_or_all(threads)
     check_measures(declared, workload=workload, label=label, gini=gini, pairs=pairs, triples=triples, queries=queries)
@@ -110,18 +117,24 @@ def evaluate(
     for size in sizes:
         more: list[Observer] = [*([association] if size == 2 else []), *([drawn] if size == widest else [])]
         observe([contest.real, *contest.others], cliques[size], threads, found[size], *more)
+    answers = AnswerErrors.empty(len(contest.others))
     asked = (
-        (found[widest], drawn) if workload is None else counted(contest, Workload.of(workload).over(declared.domain))
+        (found[widest], drawn)
+        if workload is None
+        else counted(contest, Workload.of(workload).over(declared.domain), answers)
     )
     errors = {size: _clique_errors(cliques[size], found[size], comb(len(declared.domain), size)) for size in sizes}
+    amounts = amounts_of(contest)
     scores = [
         *marginal_scores(contest, found),
+        *amount_scores(contest, amounts),
         *range_scores(contest, queries),
         *([] if label is None else classification_scores(contest, label)),
         *density_scores(contest, found),
         *nist_range_scores(contest, _NIST_QUERIES),
         *([] if gini is None else gini_scores(contest, gini)),
         *workload_scores(contest, *asked),
+        *([] if workload is None else answer_scores(contest, answers)),
         *association_scores(contest, association),
         *row_scores(contest),
         *violation_scores(contest),
@@ -135,6 +148,8 @@ def evaluate(
         rows=len(contest.real),
         synthetic_rows=len(contest.synthetic),
         seed=seed,
+        amounts=amounts,
+        notes=limit_remarks(real, declared),
         budget="from the exact 1-way marginals, because no budget was given" if budget is None else f"at {budget!r}",
     )
 

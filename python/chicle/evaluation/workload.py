@@ -11,18 +11,21 @@ from collections.abc import Mapping
 from chicle.domain import Clique
 from chicle.evaluation.contest import Contest
 from chicle.evaluation.distance import Distances
-from chicle.evaluation.marginals import observe
+from chicle.evaluation.marginals import Observer, observe
 from chicle.evaluation.result import Score
 from chicle.evaluation.subsample import Subsampling
 
 __all__ = ["counted", "workload_scores"]
 
 
-def counted(contest: Contest, weights: Mapping[Clique, float]) -> tuple[Distances, Subsampling]:
-    """Count a workload's cliques in every table; return their distances and the errors of subsamples."""
+def counted(contest: Contest, weights: Mapping[Clique, float], *more: Observer) -> tuple[Distances, Subsampling]:
+    """Count a workload's cliques in every table; return their distances and the errors of subsamples.
+
+    Further observers are passed every clique, too.
+    """
     found = Distances.empty(len(contest.others), len(weights))
     drawn = Subsampling(len(contest.real), list(weights.values()))
-    observe([contest.real, *contest.others], list(weights), contest.threads, found, drawn)
+    observe([contest.real, *contest.others], list(weights), contest.threads, found, drawn, *more)
     return found, drawn
 
 

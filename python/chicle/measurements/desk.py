@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from chicle._checks import MEMORY_LIMIT
+from chicle._checks import MEMORY_LIMIT, integer
 from chicle.counting.countable import UNITS, Cached, Countable, Expect, Independence
 from chicle.domain import Clique, Domain
-from chicle.errors import BudgetExceeded, DomainError, ParameterError, PrivacyError
+from chicle.errors import DomainError, ParameterError, PrivacyError
+from chicle.measurements.cells import Cells, deviations, largest
 from chicle.measurements.measurement import Measurement, best_one_ways
 from chicle.measurements.merges import Merge
+from chicle.measurements.public_rows import PublicRows
+from chicle.measurements.purse import Purse
 from chicle.measurements.scores import Choice, Scores, independence, vector_sensitivity, whole_weights
 from chicle.measurements.transcript import Transcript
 from chicle.privacy.budget import Accounting, budget_shares, calibrate, calibrate_choice, real
-from chicle.privacy.events import Event, ExponentialEvent, GaussianEvent
+from chicle.privacy.events import ExponentialEvent, GaussianEvent
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.primitives import release_choice, release_gaussian
 from chicle.query import Query, QueryLike, as_query, one_ways
@@ -37,8 +40,6 @@ Zeros: TypeAlias = Mapping[Clique, npt.NDArray[np.bool_]]
 Progress: TypeAlias = Callable[[int, float], None]
 """Called after each pass or round with its number, from 1, and how far it is from its goal."""
 
-_ROUNDING = 2.0**-40  # share of a budget by which the sum of its parts may exceed it
-
 
 class Expecting(Protocol):
     """A model that gives expected counts of queries, over merged values or over the original ones."""
@@ -48,33 +49,9 @@ class Expecting(Protocol):
     ) -> list[npt.NDArray[np.float64]]: ...
 
 
+Distance: TypeAlias = Literal["l1", "max"]
+
 _MOST = 2.0**53  # units, above any distance: penalties are clipped to it
-
-
-@dataclass
-class _Purse:
-    """What a mechanism may spend of a ledger, until its desk is closed."""
-
-    ledger: Ledger
-    rho: float
-    begun: float
-    closed: bool = False
-
-    @property
-    def left(self) -> float:
-        return self.rho - (self.ledger.spent - self.begun)
-
-    def check(self, events: Sequence[Event]) -> None:
-        """Raise `BudgetExceeded` unless these events can be paid for, here and in the ledger; nothing is spent."""
-        if self.closed:
-            raise PrivacyError("this desk is closed: its fit is over; nothing was spent")
-        self.ledger.check(events)
-        cost = math.fsum(event.rho(self.ledger.budget.accounting) for event in events)
-        if not cost <= self.left + _ROUNDING * self.rho:
-            raise BudgetExceeded(
-                f"this release costs rho {cost:.6g}, but only {self.left:.6g} of the {self.rho:.6g} for this "
-                "desk is left; nothing was spent"
-            )
 
 
 class Desk:
@@ -90,10 +67,14 @@ class Desk:
         What may be spent here; all that is left in the ledger, if ``None``.
     ordinal
         Attributes whose codes have an order.
+    amounts
+        The number that each code of an ordinal attribute stands for; the codes themselves where it is not given.
     zeros
         Structural zeros: for some cliques, the cells that no allowed row can occupy.
     clean
         Sets cells that no allowed row can occupy to 0 in measurements.
+    public
+        Rows that everybody may see, if some were given; free to use.
     threads
         How many threads to use; all there are, if ``None``.
     progress
@@ -118,8 +99,10 @@ class Desk:
         *,
         rho: float | None = None,
         ordinal: Collection[str] = (),
+        amounts: Mapping[str, npt.NDArray[np.float64]] | None = None,
         zeros: Zeros | None = None,
         clean: Callable[[Iterable[Measurement]], Sequence[Measurement]] | None = None,
+        public: PublicRows | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -130,11 +113,14 @@ class Desk:
         may_spend = ledger.remaining if rho is None else real("rho", rho)
         if not 0 <= may_spend < math.inf:
             raise PrivacyError(f"rho must be finite and at least 0, not {rho!r}")
-        self._purse = _Purse(ledger, may_spend, ledger.spent)
+        self._purse = Purse(ledger, may_spend, ledger.spent)
         self._parent: tuple[Desk, Merge] | None = None
         self._clean = clean
         self.ordinal = frozenset(ordinal)
+        codes = {name: np.arange(self.domain[name], dtype=np.float64) for name in sorted(self.ordinal)}
+        self.amounts = {**codes, **(amounts or {})}
         self.zeros: Zeros = dict(zeros or {})
+        self.public = public
         self.threads, self.progress = threads, progress
         self.transcript = Transcript()
 
@@ -347,6 +333,7 @@ class Desk:
         epsilon: float | None = None,
         weights: Sequence[float] | None = None,
         penalties: Sequence[float] | None = None,
+        distance: Distance = "l1",
         keeps: Callable[[Sequence[Any]], Sequence[bool]] | None = None,
         context: Mapping[str, float] | None = None,
         memory_limit: int = MEMORY_LIMIT,
@@ -355,7 +342,7 @@ class Desk:
 
         Its quality score is ``weight * (distance - penalty)`` ([A] equation 1).
         Neighbours: add or remove one person, who has at most k rows.
-        Sensitivity: a person moves any score by at most the largest weight times k.
+        Sensitivity: a person moves either distance by at most k, so any score by at most the largest weight times k.
 
         Parameters
         ----------
@@ -370,6 +357,8 @@ class Desk:
             How much each clique matters: in any unit, not negative; all the same by default.
         penalties
             Subtracted from each distance, in records; for example the expected error of its noisy table.
+        distance
+            How far a table is off: ``"l1"``, the sum over its cells, or ``"max"``, the largest of them.
         keeps
             A public rule for what may be chosen, too slow to apply to all candidates; at least one must satisfy it.
             It is applied to candidates that may be discarded, so it must be a pure function of its argument and of
@@ -385,19 +374,16 @@ class Desk:
             raise ParameterError("a choice needs at least one clique, and a weight and a penalty for each")
         if not (np.isfinite(weights).all() and np.isfinite(penalties).all()):
             raise ParameterError("weights and penalties of a choice must be finite numbers")
-        if (rho is None) == (epsilon is None):
-            raise ParameterError("a choice needs either rho or epsilon; give one of them")
-        if epsilon is None:
-            epsilon = calibrate_choice(real("rho", rho), accounting=self.accounting)
+        if distance not in get_args(Distance):
+            raise ParameterError(f"distance must be one of {get_args(Distance)}, not {distance!r}")
+        epsilon = self._epsilon(rho, epsilon)
         candidates = self._tables(candidates)
         ledger = self._purse.ledger
         event = ExponentialEvent(purpose="choice of a marginal", epsilon=epsilon, values=len(candidates))
         self._purse.check([event])
-        if self.__cached is None:
-            self.__cached = Cached(self.__rows)
-        cliques = [one for one in candidates if isinstance(one, tuple)]
-        rows = self.__cached.keep(cliques, threads=self.threads)
-        exact = rows.distances(candidates, expect, threads=self.threads, memory_limit=memory_limit)
+        rows = self._kept([one for one in candidates if isinstance(one, tuple)])
+        measure = largest if distance == "max" else Countable.distances
+        exact = measure(rows, candidates, expect, threads=self.threads, memory_limit=memory_limit)
         whole = whole_weights(weights)
         cost = np.clip(np.asarray(penalties, dtype=np.float64) * UNITS, -_MOST, _MOST).astype(np.int64)
         sensitivity = int(whole.max()) * self.k * UNITS
@@ -406,6 +392,71 @@ class Desk:
         choice = Choice(candidates[place], epsilon, len(candidates), context or {})
         self.transcript.entries.append(choice)
         return choice
+
+    def choose_cells(
+        self,
+        cliques: Sequence[Clique],
+        expect: Expect,
+        *,
+        rho: float | None = None,
+        epsilon: float | None = None,
+        number: int = 1,
+        repeats: bool = True,
+        signed: bool = False,
+        without: Collection[Query] = (),
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> list[Choice]:
+        """Release single cells whose counts are far from what is expected, by the exponential mechanism.
+
+        The quality score of a cell is ``|count - expected|``. What is chosen is a query for the number of rows in it.
+        Neighbours: add or remove one person, who has at most k rows.
+        Sensitivity: a person moves any score by at most k (`chicle.measurements.cells`).
+
+        Parameters
+        ----------
+        cliques
+            The cliques whose cells are the candidates; their exact counts are kept, as in `choose`.
+        expect
+            Gives the tables to compare with, made from releases alone.
+        rho, epsilon
+            The cost of all choices, or the epsilon of each.
+        number
+            How many cells to choose, each by an exponential mechanism of its own.
+        repeats
+            Whether the same cell may be chosen more than once; otherwise the candidates become fewer.
+        signed
+            Whether to choose a cell and a sign: of ``count - expected`` and of ``expected - count`` for every cell, one
+            that is large. [G] calls the second a negated query.
+        without
+            Cells that are not candidates, as queries.
+        memory_limit
+            As for `score`.
+        """
+        cells = Cells(cliques, self.domain)
+        number = integer("number", number, 1)
+        epsilon = self._epsilon(None if rho is None else real("rho", rho) / number, epsilon)
+        places = cells.others(without)
+        if places.size < (1 if repeats else number):
+            raise ParameterError(
+                f"there are {places.size:,} cells to choose from, too few for {number:,} choices; make fewer choices"
+            )
+        signs = 2 if signed else 1
+        among = [signs * (places.size - (0 if repeats else i)) for i in range(number)]
+        events = [ExponentialEvent(purpose="choice of a cell", epsilon=epsilon, values=values) for values in among]
+        ledger = self._purse.ledger
+        self._purse.check(events)
+        rows = self._kept(cells.cliques)
+        off = deviations(rows, cells.cliques, expect, threads=self.threads, memory_limit=memory_limit)[places]
+        scores = np.stack([off, -off], axis=1).reshape(-1) if signed else np.abs(off)
+        for event in events:
+            drawn = release_choice(scores, self.k * UNITS, event, ledger)
+            place, negated = divmod(drawn, signs)
+            sign = (-1 if negated else 1) if signed else 0
+            self.transcript.entries.append(Choice(cells.query(int(places[place])), epsilon, event.values, sign=sign))
+            if not repeats:
+                places = np.delete(places, place)
+                scores = np.delete(scores, slice(place * signs, (place + 1) * signs))
+        return [entry for entry in self.transcript.entries[-number:] if isinstance(entry, Choice)]
 
     def merged(self, merge: Merge) -> Desk:
         """Return a desk over the same private rows with rare values merged, as decided from released 1-ways."""
@@ -427,6 +478,18 @@ class Desk:
     def close(self) -> None:
         """End the fit: nothing more is released here, or at a desk over merged values."""
         self._purse.closed = True
+
+    def _epsilon(self, rho: float | None, epsilon: float | None) -> float:
+        """Return the epsilon of a choice, given that or its cost."""
+        if (rho is None) == (epsilon is None):
+            raise ParameterError("a choice needs either rho or epsilon; give one of them")
+        return epsilon if epsilon is not None else calibrate_choice(real("rho", rho), accounting=self.accounting)
+
+    def _kept(self, cliques: Sequence[Clique]) -> Cached:
+        """Return the rows with the counts of these cliques kept for later choices, as far as there is room."""
+        if self.__cached is None:
+            self.__cached = Cached(self.__rows)
+        return self.__cached.keep(cliques, threads=self.threads)
 
     def _tables(self, queries: Sequence[QueryLike | Iterable[str]]) -> list[QueryLike]:
         """Return checked queries; one that asks for a functional is an error."""

@@ -200,6 +200,17 @@ class Merge:
 
         return expected
 
+    def amounts(self, amounts: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Return the number that each merged value stands for: the mean of those of its values, by their shares."""
+        means = dict(amounts)
+        for name in amounts.keys() & self._changes.keys():
+            codes, shares = self._changes[name].codes, self._changes[name].shares
+            known = np.where(np.isfinite(amounts[name]), shares, 0.0)
+            sums = np.bincount(codes, known * np.nan_to_num(amounts[name]))
+            masses = np.bincount(codes, known)
+            means[name] = np.divide(sums, masses, out=np.full(sums.size, np.nan), where=masses > 0)
+        return means
+
     def split(self, records: Records, seed: int | None = None) -> Records:
         """Return synthetic records over the original domain; merged values are split by their shares.
 

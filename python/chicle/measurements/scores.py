@@ -27,7 +27,8 @@ form the noise has variance 8 K k^2 / rho, which is Theorem 5 of [P].
 
 **Choices** (`Desk.choose`) release which of several queries has a high score, by the exponential mechanism with the
 quality score of [A] equation 1, ``w_r (distance - penalty_r)``. Weights w_r are integers in ``1..WEIGHTS``, so scores
-are integers too, and one person moves any of them by at most ``max w_r k``.
+are integers too, and one person moves any of them by at most ``max w_r k``. For choices by the largest cell, and of
+single cells, see `chicle.measurements.cells`.
 
 Cost: that of counting; each table is scored as soon as it is counted (`rust/core/src/score`).
 """
@@ -120,12 +121,15 @@ class Choice:
         How many candidates there were.
     context
         Public numbers that the candidates of this choice depend on.
+    sign
+        Of a choice among cells with signs: 1 if more rows than expected were sought, -1 if fewer; otherwise 0.
     """
 
     query: QueryLike
     epsilon: float
     among: int
     context: Mapping[str, float] = field(default_factory=dict)
+    sign: int = 0
 
     @property
     def clique(self) -> Clique:
@@ -136,7 +140,7 @@ class Choice:
         object.__setattr__(self, "context", MappingProxyType(dict(self.context)))
 
     def __reduce__(self) -> tuple[type[Choice], tuple[object, ...]]:
-        return type(self), (self.query, self.epsilon, self.among, dict(self.context))
+        return type(self), (self.query, self.epsilon, self.among, dict(self.context), self.sign)
 
 
 def independence(one_ways: Sequence[Measurement], domain: Domain) -> Independence:

@@ -12,11 +12,12 @@ from typing import TypeAlias
 
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.merges import Merge
+from chicle.measurements.row_sums import RowSums
 from chicle.measurements.scores import Choice, Scores
 
 __all__ = ["Entry", "Transcript"]
 
-Entry: TypeAlias = Measurement | Scores | Choice | Merge
+Entry: TypeAlias = Measurement | Scores | Choice | Merge | RowSums
 """One item of a transcript."""
 
 
@@ -27,7 +28,8 @@ class Transcript:
     Attributes
     ----------
     entries
-        Measurements, scores and choices, each paid for; and merges, which follow from the entries before them.
+        Measurements, scores, choices and sums over rows, each paid for; and merges, which follow from the entries
+        before them.
     notes
         What a reader of the table should know.
     """
@@ -49,6 +51,11 @@ class Transcript:
     def choices(self) -> tuple[Choice, ...]:
         """Every choice by the exponential mechanism."""
         return tuple(entry for entry in self.entries if isinstance(entry, Choice))
+
+    @property
+    def row_sums(self) -> tuple[RowSums, ...]:
+        """Everything that was bought for declared analyses."""
+        return tuple(entry for entry in self.entries if isinstance(entry, RowSums))
 
     @property
     def merge(self) -> Merge | None:

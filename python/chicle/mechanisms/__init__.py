@@ -2,10 +2,14 @@
 
 from chicle.mechanisms.aim import AIM
 from chicle.mechanisms.base import BY_NAME, Mechanism, register_mechanism
+from chicle.mechanisms.best_response import FEM, DualQuery
 from chicle.mechanisms.gaussian import Gaussian
+from chicle.mechanisms.gem import GEM, RAP
 from chicle.mechanisms.independent import Independent
 from chicle.mechanisms.mst import MST
 from chicle.mechanisms.mwem import MWEM
+from chicle.mechanisms.pep import PEP
+from chicle.mechanisms.pmw_pub import PMWPub
 from chicle.mechanisms.prism import Prism, PrismOptions
 from chicle.mechanisms.privbayes import PrivBayes
 from chicle.mechanisms.privsyn import PrivSyn
@@ -13,11 +17,17 @@ from chicle.mechanisms.privsyn import PrivSyn
 __all__ = [
     "AIM",
     "BY_NAME",
+    "FEM",
+    "GEM",
     "MST",
     "MWEM",
+    "PEP",
+    "RAP",
+    "DualQuery",
     "Gaussian",
     "Independent",
     "Mechanism",
+    "PMWPub",
     "Prism",
     "PrismOptions",
     "PrivBayes",

@@ -8,21 +8,32 @@ It holds no kernel, no noise and no private rows.
 from __future__ import annotations
 
 import math
+import os
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from copy import copy
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any, ClassVar, TypeVar, cast
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
+
+import pyarrow as pa
 
 from chicle._checks import integer, number
+from chicle._progress import Listener, Listeners, shown
+from chicle.analyses import Analysis
+from chicle.analyses.run import ANALYSIS_SHARE, SYNTHETIC_ROWS, AnalysisPlan, as_analyses
 from chicle.codecs import Codec
 from chicle.counting.countable import Countable
 from chicle.counting.records import Records
 from chicle.discovery import Discovery, purchases, resolve
+from chicle.discovery.persons import measure_persons, persons_step
 from chicle.domain import Clique, Domain
 from chicle.errors import BudgetExceeded, NotFittedError, ParameterError, PrivacyError, SchemaError
 from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement
+from chicle.measurements.public_rows import PublicRows
 from chicle.measurements.transcript import Transcript
 from chicle.mechanisms.stages import Setting, Stages, marginal_stage
 from chicle.models.base import Model
@@ -30,6 +41,8 @@ from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.noise import MIN_SCALE
+from chicle.privacy.strength import check_strength
+from chicle.public import PublicData
 from chicle.releases.bounds import Distance
 from chicle.releases.release import Release
 from chicle.releases.unmeasured import distances_of_scores, register_bounds
@@ -48,6 +61,9 @@ _ALL = 1 - 2.0**-40  # all of a budget, but for rounding
 _Self = TypeVar("_Self", bound="Mechanism")
 _Class = TypeVar("_Class", bound="type[Mechanism]")
 _Model = TypeVar("_Model", bound=Model)
+
+Declaration: TypeAlias = Mapping[str, Any] | str | os.PathLike[str]
+"""A schema as a mapping (its declaration, or its columns) or as a file."""
 
 BY_NAME: dict[str, type[Mechanism]] = {}
 """Every registered mechanism, by its name on the command line."""
@@ -78,14 +94,20 @@ class Mechanism(ABC):
         The budget, as in `chicle.Budget`.
     discovery
         The part of the budget for values and bins that the schema leaves to be discovered.
+    allow_weak
+        Allow an epsilon above 10, or a delta of 1/(10 n) and more; see `chicle.privacy.strength`.
     threads
         How many threads to use; all there are, if ``None``.
     progress
-        Called after each pass of a fit or a draw with its number and the current error.
+        Called after each pass of a fit or a draw with its number and the current error. True shows progress on a
+        terminal or in a notebook.
     """
 
     per_pair: ClassVar[float] = 15
     """Nanoseconds that making one record takes for each pair of attributes, for the plan; 0 where only 1-ways count."""
+
+    public_data: ClassVar[Literal["refused", "used", "needed"]] = "refused"
+    """Whether a fit takes public data: not at all, if they are given, or always."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -93,8 +115,9 @@ class Mechanism(ABC):
     mu: float | None = None
     accounting: Accounting | None = None
     discovery: Discovery | None = None
+    allow_weak: bool = False
     threads: int | None = None
-    progress: Callable[[int, float], None] | None = None
+    progress: Listener | bool | None = None
 
     @abstractmethod
     def stages(self, setting: Setting) -> Stages:
@@ -108,9 +131,20 @@ class Mechanism(ABC):
         """Raise for parameters that cannot be used on these attributes, before anything is spent; by default never."""
         del domain
 
+    def check_public(self, public: PublicRows, domain: Domain) -> None:
+        """Raise for public rows that cannot be used, before anything is spent; by default never."""
+        del public, domain
+
     def learn(self, model: _Model, desk: Desk) -> _Model:
         """Fit a model to all measurements of a desk, with the values that are merged there; return the model."""
-        return model.fit(desk.targets, desk.original, merge=desk.merge, threads=self.threads, progress=self.progress)
+        return model.fit(
+            desk.targets,
+            desk.original,
+            merge=desk.merge,
+            amounts=desk.amounts,
+            threads=self.threads,
+            progress=desk.progress,
+        )
 
     @property
     def title(self) -> str:
@@ -134,12 +168,21 @@ class Mechanism(ABC):
     @property
     def budget(self) -> Budget:
         """What a fit may spend."""
-        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu, accounting=self.accounting)
+        return self.budget_in(self.accounting)
+
+    def budget_in(self, accounting: Accounting | None) -> Budget:
+        """Return what a fit may spend, accounted in a given way."""
+        budget = Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu, accounting=accounting)
         if budget.rho > _MOST_RHO:
             raise ParameterError(
                 f"a budget of rho {budget.rho:.3g} adds no noise and gives no protection; use at most rho {_MOST_RHO:,}"
             )
         return budget
+
+    def budget_on(self, ledger: Ledger | None) -> Budget:
+        """Return what a fit may spend of a given ledger, or of a new one."""
+        del ledger
+        return self.budget
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, as in scikit-learn."""
@@ -156,7 +199,15 @@ class Mechanism(ABC):
             setattr(self, name, value)
         return self
 
-    def plan(self, schema: Schema | Mapping[str, int], n: int = 100_000) -> Plan:
+    def plan(
+        self,
+        schema: Schema | Declaration,
+        n: int = 100_000,
+        *,
+        public: Any = None,  # noqa: ANN401 - any table
+        analyses: Iterable[Analysis] | Analysis = (),
+        analysis_share: float = ANALYSIS_SHARE,
+    ) -> Plan:
         """Return what a fit on a table of this schema will release, before any data is seen.
 
         Parameters
@@ -165,17 +216,27 @@ class Mechanism(ABC):
             What is public about the table.
         n
             About how many records it has: a guess, for the errors, the time and the memory to expect.
+        public
+            Public data, as for `fit`; a plan names them.
+        analyses, analysis_share
+            As for `fit`; the plan shows how wide the intervals will be, if columns are spread evenly.
         """
         declared = as_schema(schema)
         codec = Codec(declared)
         self._check_all(codec)
+        rows = None if public is None else self._public(public, codec)
         budget = self._discovery().budget(declared, self.budget)
         bought = [purchase.step() for purchase in purchases(declared, budget, self._discovery())]
         rho = budget.rho - math.fsum(step.rho for step in bought)
-        bought += _fine(codec, rho, integer("n", n, 0))
-        rest = Budget(rho=budget.rho - math.fsum(step.rho for step in bought)) if bought else budget
-        table = Setting(codec.domain, rest.rho, declared.max_records_per_person, n)
-        return Plan(self.title, budget, [*bought, *self.stages(table).steps(table)], n, self.cost(table))
+        persons = persons_step(declared, rho)
+        rho -= math.fsum(step.rho for step in persons)
+        bought += [*persons, *_fine(codec, rho, integer("n", n, 0))]
+        answers = AnalysisPlan.of(as_analyses(analyses), declared, rho=rho, share=analysis_share)
+        rest = budget.rho - math.fsum(step.rho for step in (*bought, *answers.steps()))
+        table = Setting(codec.domain, rest, declared.max_records_per_person, n)
+        steps = [*bought, *self.stages(table).steps(table), *answers.steps()]
+        notes = () if rows is None else (rows.note,)
+        return Plan(self.title, budget, steps, n, self.cost(table), answers.expected(n), notes)
 
     def sweep(self, schema: Schema, epsilons: Iterable[float], n: int = 100_000) -> Sweep:
         """Return plans at several epsilons and this mechanism's delta: what more budget would buy."""
@@ -193,9 +254,12 @@ class Mechanism(ABC):
     def fit(  # noqa: PYI019 - Self is not in the typing of Python 3.10
         self: _Self,
         source: Any,  # noqa: ANN401
-        schema: Schema | Mapping[str, int] | None = None,
+        schema: Schema | Declaration | None = None,
         *,
+        public: Any = None,  # noqa: ANN401 - any table
         ledger: Ledger | None = None,
+        analyses: Iterable[Analysis] | Analysis = (),
+        analysis_share: float = ANALYSIS_SHARE,
     ) -> _Self:
         """Measure a private table, spending the budget.
 
@@ -203,53 +267,103 @@ class Mechanism(ABC):
         ----------
         source
             `Records`; a pandas, polars or pyarrow table; a path, a pattern or a list of paths (CSV, Parquet, Arrow);
-            batches. Tables larger than memory are read in passes: see `chicle.sources`.
+            batches; a Spark or Dask frame, a DuckDB relation, a Polars lazy frame. Tables larger than memory are
+            read in passes: see `chicle.sources`.
         schema
-            What is public about the table, reviewed by a person; not needed for `Records`.
+            What is public about the table, reviewed by a person: a `Schema`, its file, or its declaration as a mapping;
+            not needed for `Records`.
+        public
+            Public data: a table, or a `chicle.PublicData`, for mechanisms that use them. They cost nothing, and their
+            use is noted in the release.
         ledger
             The ledger that pays; by default a new one of this mechanism's budget. A second fit on it pays again.
+        analyses
+            Regressions to answer with valid intervals, such as ``chicle.Logit("readmitted ~ age + sex")``; the answers
+            are `release_.analyses`. See docs/inference.md.
+        analysis_share
+            The share of the budget that all of them get; the rest makes the table.
         """
-        declared = _declared(source, schema)
+        with shown(self.progress, f"{type(self).__name__}: fit") as listeners:
+            self.release_ = self._fit(
+                source,
+                _declared(source, schema),
+                public=public,
+                ledger=ledger,
+                asked=as_analyses(analyses),
+                share=analysis_share,
+                listeners=listeners,
+            )
+        for weak in [] if self.allow_weak else self.release_.weakness:
+            warnings.warn(f"{weak}; its reports say so", UserWarning, stacklevel=2)
+        return self
+
+    def _fit(
+        self,
+        source: Any,  # noqa: ANN401
+        declared: Schema,
+        *,
+        public: Any,  # noqa: ANN401
+        ledger: Ledger | None,
+        asked: tuple[Analysis, ...],
+        share: float,
+        listeners: Listeners,
+    ) -> Release:
+        """Return the release of a fit."""
         self._check_all(Codec(declared))
-        budget = self._discovery().budget(declared, self.budget)
+        public_rows = self._public(public, Codec(declared))
+        budget = self._discovery().budget(declared, self.budget_on(ledger))
+        check_strength(budget, declared.rows, allowed=self.allow_weak)
         ledger = self._ledger(ledger, budget)
-        opened = source if isinstance(source, Source) else open_source(source, declared, threads=self.threads)
+        check_strength(ledger.budget, declared.rows, allowed=self.allow_weak)
+        opened = source
+        if not isinstance(source, Source):
+            opened = open_source(source, declared, threads=self.threads, progress=listeners.reading)
         opened.check_unit(declared)
+        AnalysisPlan.of(asked, declared, rho=budget.rho, share=share).check(opened)
         if not opened.coded:
             Codec(declared).check_types(opened.form.types)
-        spent = ledger.spent
-        declared, notes = self._discover(opened, declared, budget, ledger)
-        codec = Codec(declared)
-        rows = opened.countable(codec)
-        _check_rows(rows, codec)
-        rho = budget.rho - (ledger.spent - spent)
-        beside = _fine(codec, rho, 0)
-        fine_one_ways = _measure_splits(Desk(rows, ledger, threads=self.threads), beside)
-        desk = Desk(
-            rows.view(codec.maps, codec.domain),
-            ledger,
-            rho=rho - math.fsum(step.rho for step in beside),
-            ordinal=codec.ordinal,
-            zeros=codec.zeros,
-            clean=codec.without_zeros,
-            threads=self.threads,
-            progress=self.progress,
-        )
-        model = self.run(desk)
-        desk.close()
-        _check_run(model, desk)
-        transcript = Transcript(list(desk.transcript.entries), [*notes, *desk.transcript.notes, opened.promise])
-        self.release_ = Release(
-            schema=declared,
-            transcript=transcript,
-            model=model,
-            ledger=ledger,
-            mechanism=type(self).__name__,
-            parameters=self.parameters(codec.domain),
-            fine_one_ways=fine_one_ways,
-            form=opened.form,
-        )
-        return self
+        with closing(opened):
+            spent, notes_before = ledger.spent, _notes(declared, ledger)
+            declared, notes = self._discover(opened, declared, budget, ledger)
+            codec = Codec(declared)
+            rows = opened.countable(codec)
+            _check_rows(rows, codec)
+            persons = measure_persons(opened, declared, budget.rho - (ledger.spent - spent), ledger)
+            rho = budget.rho - (ledger.spent - spent)
+            answers = AnalysisPlan.of(asked, declared, rho=rho, share=share)
+            beside = _fine(codec, rho, 0)
+            fine_one_ways = _measure_splits(Desk(rows, ledger, threads=self.threads), beside)
+            desk = Desk(
+                rows.view(codec.maps, codec.domain),
+                ledger,
+                rho=rho - answers.rho - math.fsum(step.rho for step in beside),
+                ordinal=codec.ordinal,
+                amounts=codec.amounts,
+                zeros=codec.zeros,
+                clean=codec.without_zeros,
+                public=public_rows,
+                threads=self.threads,
+                progress=listeners.passes,
+            )
+            if public_rows is not None:
+                desk.note(public_rows.note)
+            model = self.run(desk)
+            desk.close()
+            _check_run(model, desk)
+            told = [] if persons is None else [persons.note()]
+            told += [opened.promise, *notes_before]
+            release = Release(
+                schema=declared,
+                transcript=Transcript(list(desk.transcript.entries), [*notes, *desk.transcript.notes, *told]),
+                model=model,
+                ledger=ledger,
+                mechanism=type(self).__name__,
+                parameters=self.parameters(codec.domain),
+                fine_one_ways=fine_one_ways,
+                form=opened.form,
+                persons=persons,
+            )
+            return _answered(release, answers, opened, ledger, self.threads)
 
     def sample(self, n: int | None = None, seed: int | None = None) -> Any:  # noqa: ANN401
         """Draw a synthetic table of the kind that was fitted: `n` rows, by default the private estimate of n.
@@ -258,7 +372,8 @@ class Mechanism(ABC):
         """
         release = self._fitted()
         trace: list[float] = []
-        table = release.sample(n, seed, trace=trace, threads=self.threads, progress=self.progress)
+        with shown(self.progress, f"{type(self).__name__}: sample") as listeners:
+            table = release.sample(n, seed, trace=trace, threads=self.threads, progress=listeners.passes)
         self.trace_ = trace
         return table
 
@@ -285,6 +400,20 @@ class Mechanism(ABC):
             raise ParameterError(
                 f"the stages of {type(self).__name__} cost {asked / table.rho:.3g} times its budget; split less"
             )
+
+    def _public(self, given: Any, codec: Codec) -> PublicRows | None:  # noqa: ANN401 - any table
+        """Return public data as rows of a codec, before anything is spent; data that cannot be used are an error."""
+        name = type(self).__name__
+        if given is None:
+            if self.public_data == "needed":
+                raise ParameterError(f"{name} begins with public data; give a table, fit(source, schema, public=table)")
+            return None
+        if self.public_data == "refused":
+            takers = ", ".join(sorted(one.__name__ for one in BY_NAME.values() if one.public_data != "refused"))
+            raise ParameterError(f"{name} cannot use public data; leave out `public`, or use {takers}")
+        rows = PublicData.of(given).rows(codec)
+        self.check_public(rows, codec.domain)
+        return rows
 
     def _ledger(self, ledger: Ledger | None, budget: Budget) -> Ledger:
         """Return the ledger that pays; one with too little left is an error."""
@@ -340,7 +469,7 @@ class Mechanism(ABC):
 _COMMON = frozenset(field.name for field in fields(Mechanism))
 
 
-def _declared(source: object, schema: Schema | Mapping[str, int] | None) -> Schema:
+def _declared(source: object, schema: Schema | Declaration | None) -> Schema:
     """Return the schema of a source; a draft that was not reviewed is an error."""
     if schema is None:
         if not isinstance(source, Records):
@@ -349,6 +478,17 @@ def _declared(source: object, schema: Schema | Mapping[str, int] | None) -> Sche
     declared = as_schema(schema)
     declared.check_reviewed()
     return declared
+
+
+def _notes(schema: Schema, ledger: Ledger) -> list[str]:
+    """Return what a reader of a release must know beside what it measured."""
+    notes = [] if schema.assumption is None else [f"{schema.assumption[0].upper()}{schema.assumption[1:]}."]
+    if ledger.events:
+        notes.append(
+            f"{len(ledger.events):,} earlier releases about the same people are in the same ledger; they spent rho "
+            f"{ledger.spent:.4g} of it, and the guarantee is for all of them together."
+        )
+    return notes
 
 
 def _check_rows(rows: Countable, codec: Codec) -> None:
@@ -372,6 +512,18 @@ def _check_run(model: object, desk: Desk) -> None:
         raise ParameterError(
             "`run` must return a model over the attributes of its desk; fit it by `learn`, or with `merge=`"
         )
+
+
+def _answered(release: Release, asked: AnalysisPlan, source: Source, ledger: Ledger, threads: int | None) -> Release:
+    """Return a release with the answers to declared analyses, bought on the private rows."""
+    if not asked.analyses:
+        return release
+    n = min(release.total, SYNTHETIC_ROWS)
+    made = pa.concat_tables(release.sample_parts(n, seed=0, threads=threads))
+    columns = {name: made[name] for name in made.column_names}
+    answers, sums = asked.answer(source, ledger, synthetic=columns, rows=release.total / max(n, 1))
+    transcript = Transcript([*release.transcript.entries, *sums], release.transcript.notes)
+    return replace(release, transcript=transcript, analyses=tuple(answers))
 
 
 def _fine(codec: Codec, rho: float, n: int) -> list[Step]:
@@ -408,10 +560,12 @@ def parts_of(rho: float, shares: Sequence[float]) -> tuple[float, float, float]:
     return first, second, third
 
 
-def as_schema(schema: Schema | Mapping[str, int]) -> Schema:
-    """Return a schema, or that of a coded table given as a mapping."""
+def as_schema(schema: Schema | Declaration) -> Schema:
+    """Return a schema, given as such, as a file, as a declaration in plain data, or as a mapping of columns."""
     if isinstance(schema, Schema):
         return schema
+    if isinstance(schema, (str, os.PathLike)):
+        return Schema.load(Path(schema))
     if isinstance(schema, Mapping):
-        return Schema.from_cardinalities(schema)
-    raise SchemaError(f"schema must be a chicle.Schema, not a {type(schema).__name__}")
+        return Schema.from_dict(schema) if isinstance(schema.get("columns"), Mapping) else Schema(schema)
+    raise SchemaError(f"schema must be a chicle.Schema, its file or its declaration, not a {type(schema).__name__}")

@@ -141,7 +141,8 @@ class Basis:
 
     def denoised(self, options: PrismOptions) -> DenoisedModel:
         """Return the model of all tables so far."""
-        return options.model().fit(self.desk.targets, self.desk.domain, merge=self.merge)
+        model = options.model(DenoisedModel)
+        return model.fit(self.desk.targets, self.desk.domain, merge=self.merge, amounts=self.desk.amounts)
 
 
 def begin(desk: Desk, options: PrismOptions, split: Callable[[Setting], Split]) -> Basis:

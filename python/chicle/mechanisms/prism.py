@@ -10,10 +10,12 @@
 6. Small attributes are packed into sets of three and four (the kernel `pack`).
 7. Measure; then let the tables correct each other (`denoising`): margins into 1-ways, directions shared between tables,
    each cell towards what is expected.
-8. Records by residual descent, half of them from a tree of pairs and half from independence; a record moves only where
+8. Where domains are small or the budget is large, the steps above get only a part of it, and a second stage measures
+   what their records get wrong about pairs and triples (`mechanisms.second_stage`).
+9. Records by residual descent, half of them from a tree of pairs and half from independence; a record moves only where
    its gain stands out from noise.
 
-Steps 1, 2, 4 and 7 release something, through the ledger. Everything else is computed from what was released.
+Steps 1, 2, 4, 7 and 8 release something, through the ledger. Everything else is computed from what was released.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from chicle.measurements.desk import Desk
 from chicle.mechanisms.base import Mechanism, register_mechanism
 from chicle.mechanisms.basis import NO_PAIR, TOO_NOISY, Split, begin
 from chicle.mechanisms.prism_options import PrismOptions, check_options
+from chicle.mechanisms.second_stage import planned_share, second_stages, share_of_first_stage, with_second_stage
 from chicle.mechanisms.stages import Setting, Stages, score_stage, selected_stage
 from chicle.models.base import Model
 from chicle.selection.expected_error import steady
@@ -66,9 +69,15 @@ class Prism(Mechanism):
 
     def stages(self, setting: Setting) -> Stages:
         """Split the budget as for `n` records; a fit measures their number privately."""
-        split = Split.of(setting, check_options(self.options))
+        options = check_options(self.options)
+        split = Split.of(setting, options)
         number = len(setting.domain) * (len(setting.domain) - 1) // 2
-        later = (score_stage(split.selection, number), selected_stage(setting, split.tables, "the chosen sets"))
+        share = planned_share(setting, split.rest, options)
+        later = (
+            score_stage(share * split.selection, number),
+            selected_stage(setting, share * split.tables, "the chosen sets"),
+            *second_stages((1 - share) * split.rest),
+        )
         return Stages.of(*split.first_stages(setting).all, *(later if split.selection > 0 else ()))
 
     def run(self, desk: Desk) -> Model:
@@ -80,7 +89,8 @@ class Prism(Mechanism):
         if not basis.pairs:
             return basis.measure_one_ways_again(NO_PAIR)
         merged = basis.merged
-        scores = merged.score(basis.pairs, merged.independence(), rho=basis.split.selection)
+        share = share_of_first_stage(basis, options)
+        scores = merged.score(basis.pairs, merged.independence(), rho=share * basis.split.selection)
         sets = choose_sets(
             steady(scores.values, scores.sigma),
             basis.pairs,
@@ -88,12 +98,14 @@ class Prism(Mechanism):
             merged.domain,
             ordinal=desk.ordinal,
             total=basis.total,
-            budget=2 * basis.split.tables / desk.k**2,
+            budget=2 * share * basis.split.tables / desk.k**2,
             caution=options.caution,
             packing=Packing(options.order, options.triple_bonus, options.triple_error),
             threads=self.threads,
         )
         if not sets:
             return basis.measure_one_ways_again(NO_PAIR)
-        basis.measure_sets(sets, basis.split.tables)
-        return basis.denoised(options)
+        basis.measure_sets(sets, share * basis.split.tables)
+        if share == 1:
+            return basis.denoised(options)
+        return with_second_stage(basis, sets, dict(zip(basis.pairs, scores.values.tolist(), strict=True)), options)

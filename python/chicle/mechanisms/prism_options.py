@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from chicle._checks import integer
 from chicle.denoising.tables import PULL
@@ -14,6 +15,8 @@ from chicle.selection.expected_error import CAUTION
 from chicle.selection.levels import SIZES
 
 __all__ = ["PrismOptions", "check_options"]
+
+_Model = TypeVar("_Model", bound=DenoisedModel)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,9 @@ class PrismOptions:
     replicate
         Descent runs on n over this many records, which are then repeated and refined by one more sweep: less time for
         a little more sampling error in larger cliques. By default 1, 2 or 4, so that a sweep takes seconds.
+    first_stage
+        The share of the first stage of what is left after the 1-ways, 1 for no second stage; by default the rule of
+        `chicle.selection.second_share`.
     """
 
     counting: float = 0.001
@@ -73,6 +79,7 @@ class PrismOptions:
     threshold: float = 0.3
     significance: float = 0.35
     replicate: int | None = None
+    first_stage: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("counting", "selection", "one_ways"):
@@ -87,11 +94,14 @@ class PrismOptions:
         for size in self.sizes:
             integer("a level's size", size, 2)
         integer("order", self.order, 2, 4)
-        self.model()
+        if self.first_stage is not None and not 0 < self.first_stage <= 1:
+            raise ParameterError(f"first_stage must be a share above 0, at most 1, not {self.first_stage!r}")
+        self.model(DenoisedModel)
 
-    def model(self) -> DenoisedModel:
-        """Return the model of Prism's tables, not fitted yet."""
-        return DenoisedModel(
+    def model(self, family: type[_Model], **more: Any) -> _Model:  # noqa: ANN401 - parameters of the family
+        """Return a model of Prism's tables, not fitted yet."""
+        return family(
+            **more,
             absorb=self.absorb,
             low_rank=self.low_rank,
             pull=self.pull,

@@ -21,14 +21,14 @@ _VARIANTS: Mapping[str, tuple[type[Mechanism], Mapping[str, Any]]] = {
 
 
 def mechanism_names() -> list[str]:
-    """Return the names of all mechanisms, those that users have registered too.
+    """Return the names of all mechanisms that need no public data, those that users have registered too.
 
     Examples
     --------
     >>> {"prism", "aim", "aim-published"} <= set(mechanism_names())
     True
     """
-    return [*BY_NAME, *_VARIANTS]
+    return [*(name for name, one in BY_NAME.items() if one.public_data != "needed"), *_VARIANTS]
 
 
 def named_mechanism(name: str) -> Callable[..., Mechanism]:

@@ -9,15 +9,22 @@ from chicle.models.composed import ComposedModel
 from chicle.models.denoised import DenoisedModel
 from chicle.models.descent import DescentModel
 from chicle.models.independent import IndependentModel
+from chicle.models.interactions import InteractionModel
+from chicle.models.mixture import MixtureModel
 from chicle.models.pgm import GraphicalModel
+from chicle.models.reweighted import ExplicitModel, WeightedRowsModel
 
 __all__ = [
     "ComposedModel",
     "DenoisedModel",
     "DescentModel",
+    "ExplicitModel",
     "GraphicalModel",
     "IndependentModel",
+    "InteractionModel",
+    "MixtureModel",
     "Model",
+    "WeightedRowsModel",
     "model_of",
     "register_model",
 ]

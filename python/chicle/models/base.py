@@ -18,7 +18,7 @@ import numpy.typing as npt
 from chicle._checks import check_seed, integer
 from chicle.counting.records import Records
 from chicle.domain import Domain
-from chicle.errors import NotFittedError, ParameterError
+from chicle.errors import DomainError, NotFittedError, ParameterError
 from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement, estimate_total
 from chicle.measurements.merges import Merge
@@ -77,6 +77,7 @@ class Model(ABC):
         domain: Domain,
         *,
         merge: Merge | None = None,
+        amounts: Mapping[str, Floats] | None = None,
         start: Model | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
@@ -91,6 +92,8 @@ class Model(ABC):
             The attributes.
         merge
             The merge of values, if there is one.
+        amounts
+            The number that each code of an ordinal attribute stands for, before any merge; not a number for missing.
         start
             A fitted model of the same class to start from, where the class supports it.
         threads
@@ -99,6 +102,7 @@ class Model(ABC):
             Called after every few steps of fitting.
         """
         self._domain, self._merge = domain, Merge(domain) if merge is None else merge
+        self._amounts = {} if amounts is None else {name: amounts[name] for name in domain if name in amounts}
         try:
             self._total = max(estimate_total(measurements), 1)
             self.fit_tables(list(measurements), start=start, threads=threads, progress=progress)
@@ -119,6 +123,11 @@ class Model(ABC):
         """The merge of values inside the model."""
         _ = self.domain
         return self._merge
+
+    @property
+    def amounts(self) -> dict[str, Floats]:
+        """The number that each merged value of an ordinal attribute stands for."""
+        return self.merge.amounts(self._amounts)
 
     @property
     def total(self) -> int:
@@ -155,6 +164,13 @@ class Model(ABC):
         made = self.draw_records(n, seed, threads=threads, progress=progress)
         return self._merge.split(made, seed) if self._merge.changes else made
 
+    def less_smoothed(self: _Self) -> _Self:  # noqa: PYI019
+        """Return an unfitted model of the same family that follows its measurements more closely.
+
+        By default it has the same parameters; models that smooth leave that out. `Release.draws` uses it.
+        """
+        return type(self)(**self.params())
+
     def params(self) -> dict[str, Any]:
         """Return the parameters as plain data, for a file."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -163,7 +179,8 @@ class Model(ABC):
         """Return what was learnt, as arrays: all that `restore` needs apart from the parameters."""
         _ = self.domain
         own = self.to_arrays()
-        common = {**self.merge.to_arrays(), "total": np.array(self.total)}
+        amounts = {f"amounts-{self.domain.position(name)}": codes for name, codes in self._amounts.items()}
+        common = {**self.merge.to_arrays(), **amounts, "total": np.array(self.total)}
         for name in common.keys() & own.keys():
             raise ParameterError(f"the state of a {type(self).__name__} has an array {name!r}; choose another name")
         return {**common, **own}
@@ -171,6 +188,8 @@ class Model(ABC):
     def restore(self: _Self, state: State, domain: Domain) -> _Self:  # noqa: PYI019
         """Take on what was learnt, from arrays that `state` gave; return the model itself. Nothing is fitted."""
         self._domain, self._merge = domain, Merge.from_arrays(domain, state)
+        there = {name: state.get(f"amounts-{place}") for place, name in enumerate(domain)}
+        self._amounts = {name: _checked(name, found, domain) for name, found in there.items() if found is not None}
         self._total = integer("the total of a model", int(state["total"]), 1, 2**31 - 1)
         self.from_arrays(state)
         return self
@@ -222,6 +241,12 @@ class Model(ABC):
         vars(self).update(given["params"])
         if "state" in given:
             self.restore(given["state"], given["domain"])
+
+
+def _checked(name: str, amounts: npt.NDArray[Any], domain: Domain) -> Floats:
+    if amounts.shape != (domain[name],) or amounts.dtype.kind != "f":
+        raise DomainError(f"the numbers of {name!r} do not fit its values")
+    return amounts.astype(np.float64)
 
 
 class CountedModel(Model):

@@ -31,7 +31,7 @@ KERNELS: Mapping[str, Callable[..., Records]] = {"gum": gum, "descent": descend,
 def check_options(kernel: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
     """Raise unless a kernel takes these keyword arguments."""
     taken = [p.name for p in signature(kernel).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    known = [option for option in taken if option not in ("seed", "threads", "progress", "zeros")]
+    known = [option for option in taken if option not in ("amounts", "seed", "threads", "progress", "zeros")]
     for option in options:
         if option not in known:
             raise ParameterError(f"{name!r} has no option {option!r}; it has {', '.join(known)}")
@@ -82,10 +82,13 @@ class ComposedModel(CountedModel):
 
     def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
         """Make records over the merged domain."""
-        make = KERNELS[self.kernel]
+        make, amounts = KERNELS[self.kernel], self.amounts
 
         def kernel(targets: Sequence[Measurement], domain: Domain, rows: int, seed: int) -> Records:
-            return make(targets, domain, rows, seed=seed, threads=threads, progress=progress, **self.options)
+            given = dict(self.options)
+            if make is descend:
+                given["amounts"] = {name: amounts[name] for name in domain if name in amounts}
+            return make(targets, domain, rows, seed=seed, threads=threads, progress=progress, **given)
 
         parts = {"separate": self.separate, "append": self.append}
         return compose(kernel, self._tables, self.merge.domain, n, seed, **parts)

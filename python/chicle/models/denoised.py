@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -16,7 +16,7 @@ from chicle.measurements.arrays import measurements_from_arrays, measurements_to
 from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement, average_repeats, check_all, estimate_total
 from chicle.models.base import CountedModel, Model, State, register_model
-from chicle.models.descent import Descent, NamedStart, Start
+from chicle.models.descent import POLISH, Descent, NamedStart, Start
 
 __all__ = ["DenoisedModel"]
 
@@ -47,6 +47,8 @@ class DenoisedModel(CountedModel):
     replicate
         Descent runs on n over this many records, which are then repeated and refined by one more sweep. By default 1,
         2 or 4, so that a sweep takes seconds.
+    polish
+        How hard the moments of ordinal attributes pull after the last sweep; see `chicle.descend`.
     """
 
     absorb: bool = True
@@ -57,15 +59,20 @@ class DenoisedModel(CountedModel):
     threshold: float = 0.3
     significance: float = 0.35
     replicate: int | None = None
+    polish: float = POLISH
 
     def __post_init__(self) -> None:
-        for name in ("pull", "threshold", "significance"):
+        for name in ("pull", "threshold", "significance", "polish"):
             number(name, getattr(self, name))
         if self.start not in get_args(NamedStart):
             raise ParameterError(f"start must be one of {get_args(NamedStart)}, not {self.start!r}")
         integer("sweeps", self.sweeps, 1)
         if self.replicate is not None:
             integer("replicate", self.replicate, 1)
+
+    def less_smoothed(self) -> DenoisedModel:
+        """Return a model without shrinkage, whose records also follow what noise might explain."""
+        return replace(self, pull=0.0, significance=0.0, sweeps=20)
 
     def fit_tables(
         self,
@@ -77,6 +84,11 @@ class DenoisedModel(CountedModel):
     ) -> None:
         """Learn from measurements over `domain`."""
         del start, threads, progress
+        singles, tables = self.read(measurements)
+        self._targets = self.denoise(singles, tables)
+
+    def read(self, measurements: list[Measurement]) -> tuple[list[Measurement], list[Measurement]]:
+        """Return the 1-ways over `domain`, and all larger tables over the merged domain; learn the total."""
         check_all(measurements, self.domain)
         singles = [one for one in measurements if len(one.clique) == 1 and not one.buckets]
         if [one.clique for one in singles] != [(name,) for name in self.domain]:
@@ -86,9 +98,13 @@ class DenoisedModel(CountedModel):
         if len(sizes) + len(singles) + len(tables) < len(measurements):
             raise DomainError("a denoised model takes no 1-way in buckets; use a DescentModel")
         self._total = max(estimate_total([*sizes, *singles]), 1)
-        self._targets = denoise(
+        return singles, [self.merge.over(table) for table in tables]
+
+    def denoise(self, singles: list[Measurement], tables: list[Measurement]) -> list[Measurement]:
+        """Return the targets of descent: 1-ways and tables that correct each other."""
+        return denoise(
             singles,
-            average_repeats([self.merge.over(table) for table in tables]),
+            average_repeats(tables),
             self.merge,
             self._total,
             absorbing=self.absorb,
@@ -141,7 +157,9 @@ class DenoisedModel(CountedModel):
             if descent.moves[-1] * 2000 < size or (turn >= 2 and loss > 0.9 * last):
                 break
             last = loss
-        made = descent.records
+        if copies == 1:
+            descent.polish(self.amounts, self.polish)
+        made = descent.finish()
         if n == 0:
             return made
         # Shuffled, since blocks of records move alike: the position of a record must carry no information.
@@ -151,6 +169,7 @@ class DenoisedModel(CountedModel):
             return made
         descent = begin(None, made)
         sweep(descent, turn + 1)
+        descent.polish(self.amounts, self.polish)
         return descent.finish()
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from chicle._text import aligned, percent
 from chicle.privacy.guarantee import Terms
+from chicle.privacy.strength import in_words
 
 if TYPE_CHECKING:
     from chicle.privacy.ledger import Ledger
 
-__all__ = ["ledger_summary", "ledger_table", "ledger_terms"]
+__all__ = ["ledger_rows", "ledger_summary", "ledger_table", "ledger_terms"]
 
 _MOST_LINES, _FIRST, _LAST = 24, 13, 10
 _DELTA = 1e-9  # at which epsilon is reported where the budget names no delta
@@ -24,18 +25,18 @@ _NOISE = {
 _ACCOUNTING = {"gdp": "exact Gaussian DP", "zcdp": "zero-concentrated DP"}
 
 _ASSUMPTIONS = (
-    "Names, values, bounds and bins of columns are public, or the budget paid for them; none was copied from the data.",
+    "Names, values, bounds and bins of columns are public, or the budget paid for them.",
     "The random generator of the operating system is sound.",
     "This is the only release of these people's data, or the budgets of all their releases are added up.",
     "Nobody observed the computer's timing or memory use.",
 )
 
 
-def ledger_table(ledger: Ledger) -> list[str]:
-    """Return the entries of a ledger as the lines of a table; the middle of a long one is left out."""
+def ledger_rows(ledger: Ledger) -> list[tuple[str, ...]]:
+    """Return the entries of a ledger as the rows of a table, the head first; none if there are no entries."""
     if not ledger.entries:
         return []
-    rows = [("release", "of", "values", "sensitivity", "noise", "rho", "share")]
+    rows: list[tuple[str, ...]] = [("release", "of", "values", "sensitivity", "noise", "rho", "share")]
     for event, cost, share in ledger.entries:
         rows.append(
             (
@@ -48,14 +49,20 @@ def ledger_table(ledger: Ledger) -> list[str]:
                 percent(share),
             )
         )
-    lines = aligned(rows)
+    return rows
+
+
+def ledger_table(ledger: Ledger) -> list[str]:
+    """Return the entries of a ledger as the lines of a table; the middle of a long one is left out."""
+    rows = ledger_rows(ledger)
+    lines = aligned(rows) if rows else []
     if len(lines) > _MOST_LINES:
         lines[_FIRST:-_LAST] = [f"... {len(lines) - _FIRST - _LAST} more releases"]
     return lines
 
 
 def ledger_summary(ledger: Ledger) -> str:
-    """Return what a ledger spent, in a line, and a second line that warns if test noise was used."""
+    """Return what a ledger spent, in a line, and what its budget means in words, or that test noise was used."""
     budget = ledger.budget
     line = f"spent rho {ledger.spent:.4g} of {budget.rho:.4g}"
     if budget.delta is not None:
@@ -64,7 +71,7 @@ def ledger_summary(ledger: Ledger) -> str:
         line += ", of which" if budget.delta is not None else "; of delta,"
         line += f" discovery took {ledger.discovered:.4g} of {budget.discovery:.4g}"
     line += f" (accounting: {budget.accounting})"
-    return line if ledger.protected else f"{line}\nNOT PRIVATE: made with test noise"
+    return f"{line}\n{in_words(budget)}" if ledger.protected else f"{line}\nNOT PRIVATE: made with test noise"
 
 
 def ledger_terms(ledger: Ledger, max_records_per_person: int) -> Terms:
@@ -85,6 +92,7 @@ def ledger_terms(ledger: Ledger, max_records_per_person: int) -> Terms:
         ("Neighbours", "two tables, one of which is the other with one person added or removed"),
         ("Rows of a person", f"at most {k} (max_records_per_person)"),
         ("Promised", promised),
+        ("In words", in_words(budget)),
     ]
     if budget.delta is not None:
         facts.append(("Spent", f"ε {ledger.epsilon():.4g} at δ {budget.delta:g}, rounded up"))

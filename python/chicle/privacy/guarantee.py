@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from chicle._html import Markup, card
 from chicle.domain import Clique
 from chicle.privacy.budget import Budget
 from chicle.privacy.events import Event
@@ -93,6 +94,9 @@ class Guarantee(ABC):
     @abstractmethod
     def summary(self) -> str:
         """Return the guarantee in one or two lines."""
+
+    def _repr_html_(self) -> Markup:
+        return card("Guarantee", self.summary())
 
     @abstractmethod
     def figures(self) -> dict[str, Any]:

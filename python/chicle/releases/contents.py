@@ -7,7 +7,8 @@ the state of the model must fit the domain. A model is restored by its family; n
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -16,15 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from chicle._core import __version__
+from chicle.analyses import Coefficients
 from chicle.codecs import Codec
 from chicle.domain import Domain
 from chicle.errors import ArtefactError, ParameterError
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.merges import Merge
+from chicle.measurements.persons import PERSONS, PersonRows, cells_of
+from chicle.measurements.row_sums import RowSums
 from chicle.measurements.scores import Choice, Scores
 from chicle.measurements.transcript import Entry, Transcript
 from chicle.models.base import Model, model_of
 from chicle.privacy.claim import Claim
+from chicle.privacy.events import GaussianEvent
 from chicle.privacy.guarantee import Guarantee
 from chicle.privacy.ledger import Ledger
 from chicle.query import Buckets, Functional, Query, QueryLike
@@ -74,6 +79,8 @@ class Contents:
     parameters: Mapping[str, Any]
     fine_one_ways: tuple[Measurement, ...]
     form: Form
+    persons: PersonRows | None = None
+    analyses: tuple[Coefficients, ...] = ()
 
 
 def members_of(contents: Contents) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -98,6 +105,11 @@ def members_of(contents: Contents) -> tuple[dict[str, Any], dict[str, bytes]]:
         "fine_one_ways": [writer.measurement(one) for one in contents.fine_one_ways],
         "model": {"family": contents.model.family, "parameters": _plain(contents.model.params())},
     }
+    if contents.persons is not None:
+        values = contents.persons.values.tolist()
+        header["persons"] = {"values": values, "sigma": contents.persons.sigma}
+    if contents.analyses:
+        header["analyses"] = [one.to_dict() for one in contents.analyses]
     for name, array in contents.model.state().items():
         writer.arrays[f"model-{name}"] = np.asarray(array, order="C")
         if np.asarray(array).dtype not in _DTYPES:
@@ -108,7 +120,7 @@ def members_of(contents: Contents) -> tuple[dict[str, Any], dict[str, bytes]]:
 def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Contents:
     """Check that a header and arrays are a whole release; return its contents."""
     guarantees = [kind for kind in _GUARANTEES if kind in header]
-    if len(guarantees) != 1 or set(header) != {*_KEYS, *guarantees}:
+    if len(guarantees) != 1 or set(header) - {"persons", "analyses"} != {*_KEYS, *guarantees}:
         raise ArtefactError("its header has missing or unknown fields")
     schema = Schema.from_dict(header["schema"])
     schema.check_reviewed()
@@ -136,12 +148,30 @@ def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Cont
     if not transcript.measurements:
         raise ArtefactError("it holds no measurement")
     _check_paid([*transcript.measurements, *fine_one_ways], ledger, schema.max_records_per_person)
-    family, parameters = header["model"]["family"], header["model"]["parameters"]
-    model = model_of(family)(**parameters).restore(reader.state(), codec.domain)
+    _check_sums_paid(transcript.row_sums, ledger)
+    model = model_of(header["model"]["family"])(**header["model"]["parameters"]).restore(reader.state(), codec.domain)
     form = Form.from_dict(header["form"])
     if form.kind in ("pandas", "polars", "batch") and not set(schema.domain) <= set(form.types):
         raise ArtefactError("its table lacks columns of its schema")
-    return Contents(schema, transcript, model, ledger, header["mechanism"], header["parameters"], fine_one_ways, form)
+    persons = _persons(header["persons"], schema, ledger) if "persons" in header else None
+    answers = tuple(Coefficients.from_dict(one) for one in header.get("analyses", ()))
+    if not {one.title for one in answers} <= {one.of for one in transcript.row_sums}:
+        raise ArtefactError("it answers an analysis that nothing was released for")
+    mechanism, parameters = header["mechanism"], header["parameters"]
+    return Contents(schema, transcript, model, ledger, mechanism, parameters, fine_one_ways, form, persons, answers)
+
+
+def _persons(header: Mapping[str, Any], schema: Schema, ledger: Guarantee) -> PersonRows:
+    """Return the numbers of rows of persons, after checking their form and that they were paid for."""
+    k = schema.max_records_per_person
+    values, sigma = np.array(header["values"], dtype=np.int64), float(header["sigma"])
+    if schema.person is None or values.shape != cells_of(k).shape or not (isfinite(sigma) and sigma > 0):
+        raise ArtefactError("its numbers of rows of persons do not fit its schema")
+    if not isinstance(ledger, Ledger) or not any(
+        isinstance(event, GaussianEvent) and (event.purpose, event.sigma) == (PERSONS, sigma) for event in ledger.events
+    ):
+        raise ArtefactError("its numbers of rows of persons are not in its ledger")
+    return PersonRows(values, sigma, k, ledger.protected)
 
 
 def _check_paid(measurements: list[Measurement], ledger: Guarantee, k: int) -> None:
@@ -153,6 +183,15 @@ def _check_paid(measurements: list[Measurement], ledger: Guarantee, k: int) -> N
         tables = [(one.clique, one.sigma, one.values.size) for one in some]
         for clique in ledger.unpaid(tables, l2_sensitivity=sensitivity):
             raise ArtefactError(f"its measurement of {clique!r} is not in its ledger")
+
+
+def _check_sums_paid(sums: Sequence[RowSums], ledger: Guarantee) -> None:
+    """Raise unless every sum over rows is an event of the ledger."""
+    events = ledger.events if isinstance(ledger, Ledger) else ()
+    paid = Counter((event.sigma, event.values) for event in events if isinstance(event, GaussianEvent))
+    paid.subtract((one.sigma, one.values.size) for one in sums)
+    if any(left < 0 for left in paid.values()):
+        raise ArtefactError("the sums of its analyses are not in its ledger")
 
 
 class _Writer:
@@ -173,7 +212,11 @@ class _Writer:
             return {**header, "values": self._table(np.asarray(entry.values))}
         if isinstance(entry, Choice):
             header = {"kind": "choice", "query": self._query(entry.query), "epsilon": entry.epsilon}
-            return {**header, "among": entry.among, "context": dict(entry.context)}
+            signed = {"sign": entry.sign} if entry.sign else {}
+            return {**header, "among": entry.among, "context": dict(entry.context), **signed}
+        if isinstance(entry, RowSums):
+            arrays = {name: self._table(getattr(entry, name)) for name in ("values", "at", "units")}
+            return {"kind": "row sums", "what": entry.kind, "of": entry.of, "sigma": entry.sigma, **arrays}
         arrays = {name: self._table(array) for name, array in entry.to_arrays().items()}
         return {"kind": "merge", "arrays": arrays}
 
@@ -231,7 +274,20 @@ class _Reader:
         if kind == "choice":
             context = {str(name): float(value) for name, value in header["context"].items()}
             query = self._query(header["query"], domain)
-            return Choice(query, float(header["epsilon"]), int(header["among"]), context)
+            sign = header.get("sign", 0)
+            if sign not in (-1, 0, 1):
+                raise ArtefactError("a choice of its transcript has a sign that is not -1 or 1")
+            return Choice(query, float(header["epsilon"]), int(header["among"]), context, sign)
+        if kind == "row sums":
+            values = self._array(header["values"], np.int64)
+            at, units = (self._array(header[name], np.float64) for name in ("at", "units"))
+            if not (
+                isinstance(header["of"], str)
+                and header["what"] in ("score", "products")
+                and np.isfinite([*at, *units, header["sigma"]]).all()
+            ):
+                raise ArtefactError("the sums of its analyses are not finite numbers")
+            return RowSums(header["of"], header["what"], values, float(header["sigma"]), at, units, self._protected)
         if kind == "merge":
             dtypes = (np.uint32, np.float64, np.uint8)
             arrays = {name: self._array(member, *dtypes) for name, member in header["arrays"].items()}

@@ -6,10 +6,11 @@ measured at the resolution they have. ``"descent"`` fits records to the tables a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from chicle.domain import Domain
 from chicle.errors import DomainError, ParameterError
@@ -22,7 +23,9 @@ from chicle.models.independent import IndependentModel
 __all__ = ["model_of_tables"]
 
 
-def model_of_tables(measurements: Sequence[Measurement], domain: Domain, generator: str) -> Model:
+def model_of_tables(
+    measurements: Sequence[Measurement], domain: Domain, generator: str, amounts: Mapping[str, npt.NDArray[np.float64]]
+) -> Model:
     """Fit a model to tables; each attribute must have a 1-way, or be in a table where it is not in buckets.
 
     Parameters
@@ -33,13 +36,15 @@ def model_of_tables(measurements: Sequence[Measurement], domain: Domain, generat
         The attributes.
     generator
         ``"prism"`` or ``"descent"``.
+    amounts
+        The number that each code of an ordinal attribute stands for.
     """
     if generator not in ("prism", "descent"):
         raise ParameterError(f"generator must be 'prism' or 'descent', not {generator!r}")
     singles = [_one_way(name, measurements) for name in domain]
     rest = [table for table in measurements if len(table.clique) > 1 or table.buckets]
     if generator == "descent":
-        return DescentModel().fit([*singles, *rest], domain)
+        return DescentModel().fit([*singles, *rest], domain, amounts=amounts)
     for table in rest:
         if len(table.clique) == 1:
             raise DomainError(f"Prism's generator takes no 1-way in buckets ({table.clique[0]!r}); choose 'descent'")
@@ -47,7 +52,7 @@ def model_of_tables(measurements: Sequence[Measurement], domain: Domain, generat
     size = Measurement((), np.array(total), 1.0)
     positive = [replace(one, values=onto_simplex(one.values, total)) for one in singles]
     model = DenoisedModel() if rest else IndependentModel()
-    return model.fit([size, *positive, *rest], domain)
+    return model.fit([size, *positive, *rest], domain, amounts=amounts)
 
 
 def _one_way(name: str, measurements: Sequence[Measurement]) -> Measurement:

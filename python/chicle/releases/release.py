@@ -14,31 +14,47 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from chicle._checks import integer
+from chicle._checks import check_seed, integer
+from chicle._html import card
+from chicle.analyses import Coefficients
 from chicle.codecs import Codec
 from chicle.counting.records import Records
 from chicle.domain import Domain
-from chicle.errors import DomainError, PrivacyError, SchemaError
+from chicle.errors import DomainError, ParameterError, PrivacyError, SchemaError
 from chicle.measurements.desk import Progress
-from chicle.measurements.measurement import Measurement, estimate_total
+from chicle.measurements.measurement import Measurement, estimate_total, total_sigma
+from chicle.measurements.persons import PersonRows
 from chicle.measurements.transcript import Transcript
 from chicle.models.base import Model
+from chicle.plans import SHARD_ROWS, shards
 from chicle.privacy.claim import Claim
 from chicle.privacy.guarantee import Guarantee
+from chicle.privacy.strength import weakness
+from chicle.releases.answers import Answer, Question, answer
 from chicle.releases.artefact import IMPORTED, Contents, read_artefact, write_artefact
 from chicle.releases.bounds import ErrorBound, error_bounds
+from chicle.releases.conditional import Drawn, rows_given, rows_where
+from chicle.releases.draws import Draws
 from chicle.releases.exchange import as_measurements, tidy_table
 from chicle.releases.imported import model_of_tables
+from chicle.releases.settling import settle, steady_one_ways
 from chicle.releases.unmeasured import distances_of
 from chicle.schema import Schema
 from chicle.sources import decode_parts, decode_table, read_records
+from chicle.sources.engines.spark import spark_frame
 from chicle.sources.frames import Form
 
 __all__ = ["Release", "load"]
 
-_DECODE, _RESTORE = 0xDEC0DE, 0x5E57  # separate these streams from others of the same seed
+_AT_ONCE = 2**17  # rows that are decoded at once
+
+# Each use has a stream of its own of the same seed.
+_DECODE, _RESTORE, _SETTLE, _PERSONS = 0xDEC0DE, 0x5E57, 0x5E77, 0x9E25
+
+_STANDS_OUT = 3  # standard deviations by which an estimated number of rows must exceed its noise
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,6 +77,10 @@ class Release:
         Noisy 1-ways of coarse columns, over the codes of the columns: they split the groups of a coarse column.
     form
         The kind of table that `sample` returns.
+    persons
+        How many rows persons have, where the schema has a person column.
+    analyses
+        The answers to the analyses that were declared, in that order.
 
     Examples
     --------
@@ -84,6 +104,8 @@ class Release:
     parameters: Mapping[str, Any] = field(default_factory=dict, repr=False)
     fine_one_ways: tuple[Measurement, ...] = ()
     form: Form = field(default=Form("records"), repr=False)
+    persons: PersonRows | None = None
+    analyses: tuple[Coefficients, ...] = ()
 
     @classmethod
     def from_marginals(
@@ -141,7 +163,7 @@ class Release:
         return cls(
             schema=schema,
             transcript=Transcript(list(measurements)),
-            model=model_of_tables(codec.without_zeros(measurements), codec.domain, generator),
+            model=model_of_tables(codec.without_zeros(measurements), codec.domain, generator, codec.amounts),
             ledger=claimed,
             mechanism=IMPORTED,
             parameters={"generator": generator},
@@ -168,6 +190,16 @@ class Release:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the table should know."""
         return tuple(self.transcript.notes)
+
+    @property
+    def weakness(self) -> list[str]:
+        """In which ways the budget is weak, by the declared number of rows or else the released estimate of it."""
+        if self.ledger.budget is None:
+            return []
+        rows, estimate = self.schema.rows, self.total
+        if rows is None and estimate > _STANDS_OUT * total_sigma(self.measurements):
+            return weakness(self.ledger.budget, estimate, declared=False)
+        return weakness(self.ledger.budget, rows)
 
     def marginals(self) -> pa.Table:
         """Return everything that was released as one table: a row for each cell of each marginal.
@@ -202,6 +234,8 @@ class Release:
         n: int | None = None,
         seed: int | None = None,
         *,
+        where: Mapping[str, Any] | None = None,
+        given: Any = None,  # noqa: ANN401 - any table
         trace: list[float] | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
@@ -212,21 +246,48 @@ class Release:
         ----------
         n, seed
             Number of rows, and the seed that fixes the draw.
+        where
+            A condition: for each of some columns its value, or a list of values. Draws are filtered until `n` rows
+            satisfy it; by default one draw is.
+        given
+            A table with some of the columns, to which the others are added: a row for each of its rows, in its order
+            (`chicle.releases.conditional`). It may be private; then so is the result.
         trace
             A list to which the error after each pass is added.
         threads
             How many threads to use; all there are, if ``None``.
         progress
             Called after each pass with its number and the current error.
+
+        Examples
+        --------
+        >>> import chicle
+        >>> census = chicle.datasets.census(5_000, d=4)
+        >>> release = chicle.Prism(epsilon=1, delta=1e-9).fit(census).release_
+        >>> bool((release.sample(300, seed=0, where={"SEX": 1})["SEX"] == 1).all())
+        True
+        >>> rows = {"SEX": [0, 1, 1], "AGE": [40, 30, 20]}
+        >>> release.sample(given=rows, seed=0)["AGE"].tolist()
+        [40, 30, 20]
         """
-        records, rng = self._draw(n, seed, trace=trace, threads=threads, progress=progress)
-        return decode_table(records, self.codec, self.form, rng=rng)
+
+        def note(number: int, error: float) -> None:
+            if trace is not None:
+                trace.append(error)
+            if progress is not None:
+                progress(number, error)
+
+        drawn = self.draw(n, seed, where=where, given=given, threads=threads, progress=note)
+        persons = self._persons_of(len(drawn.records), seed)
+        return decode_table(drawn.records, self.codec, self.form, rng=drawn.rng, persons=persons, known=drawn.known)
 
     def sample_parts(
         self,
         n: int | None = None,
         seed: int | None = None,
         *,
+        where: Mapping[str, Any] | None = None,
+        given: Any = None,  # noqa: ANN401 - any table
         rows: int = 2**17,
         threads: int | None = None,
         progress: Progress | None = None,
@@ -237,7 +298,7 @@ class Release:
 
         Parameters
         ----------
-        n, seed, threads, progress
+        n, seed, where, given, threads, progress
             As for `sample`. Numbers and dates get other values inside their bins than from `sample`.
         rows
             Most rows of a part.
@@ -249,30 +310,181 @@ class Release:
         >>> [len(part) for part in synth.release_.sample_parts(1_000, seed=0, rows=600)]
         [600, 400]
         """
-        records, rng = self._draw(n, seed, threads=threads, progress=progress)
-        yield from decode_parts(records, self.codec, self.form, rows=integer("rows", rows, 1), rng=rng)
+        most = integer("rows", rows, 1)
+        drawn = self.draw(n, seed, where=where, given=given, threads=threads, progress=progress)
+        persons = self._persons_of(len(drawn.records), seed)
+        yield from decode_parts(
+            drawn.records, self.codec, self.form, rows=most, rng=drawn.rng, persons=persons, known=drawn.known
+        )
 
-    def _draw(
+    def _persons_of(self, rows: int, seed: int | None) -> npt.NDArray[np.int64] | None:
+        """Return the person of each row; None where each row has a person of its own."""
+        if self.persons is None or self.persons.k == 1:
+            return None
+        return self.persons.assign(rows, np.random.default_rng(None if seed is None else [seed, _PERSONS]))
+
+    def sample_shard(
+        self, shard: int, n: int, seed: int, *, rows: int = SHARD_ROWS, threads: int | None = None
+    ) -> Iterator[pa.Table]:
+        """Draw one shard of a table of `n` rows, and yield it as Arrow tables, on any machine.
+
+        Each shard is a draw of its own with nearly the same number of rows, so shards need not know of each other, and
+        identifiers do not repeat between them. A draw of few rows is less accurate than one of many: make shards as
+        large as memory allows. All shards of the same `n`, `seed` and `rows` make one table.
+
+        Parameters
+        ----------
+        shard
+            The number of the shard, from 0 on; `chicle.plans.shards` says how many there are.
+        n, seed
+            Number of rows of the whole table, and the seed that fixes it.
+        rows
+            Most rows of a shard.
+        threads
+            How many threads to use; all there are, if ``None``.
+
+        Examples
+        --------
+        >>> import chicle
+        >>> from chicle.plans import shards
+        >>> synth = chicle.Independent(epsilon=1, delta=1e-9).fit(chicle.datasets.census(5_000, d=6))
+        >>> shards(1_000, rows=300)
+        4
+        >>> [len(table) for shard in range(4) for table in synth.release_.sample_shard(shard, 1_000, 0, rows=300)]
+        [250, 250, 250, 250]
+        """
+        number = shards(integer("n", n, 0), integer("rows", rows, 1))
+        integer("shard", shard, 0, number - 1)
+        begin, end = shard * n // number, (shard + 1) * n // number
+        own = int(np.random.SeedSequence([check_seed(seed), shard]).generate_state(1, np.uint64)[0])
+        drawn = self.draw(end - begin, own, threads=threads)
+        persons = self._persons_of(end - begin, own)
+        yield from decode_parts(
+            drawn.records,
+            self.codec,
+            self.form,
+            rows=_AT_ONCE,
+            rng=drawn.rng,
+            persons=None if persons is None else persons + begin,
+            first=begin,
+            total=n,
+        )
+
+    def sample_spark(
         self,
-        n: int | None,
-        seed: int | None,
+        spark: Any,  # noqa: ANN401 - pyspark is optional
+        n: int | None = None,
+        seed: int | None = None,
         *,
-        trace: list[float] | None = None,
+        rows: int = SHARD_ROWS,
+    ) -> Any:  # noqa: ANN401
+        """Return a synthetic table as a Spark frame that executors make: `n` rows, by default the private estimate.
+
+        Each shard (`sample_shard`) is one partition. Spark makes it when it is needed, and the same one again after a
+        failure or in a second action, even without a seed. Each executor core needs memory for the codes of one shard
+        and its tables.
+
+        Parameters
+        ----------
+        spark
+            The Spark session.
+        n, seed
+            Number of rows, and the seed that fixes the draw.
+        rows
+            Most rows of a shard.
+        """
+        total = self.total if n is None else integer("n", n, 0)
+        fixed = check_seed(seed)
+        number = shards(total, integer("rows", rows, 1))
+        none = Records({name: np.empty(0, dtype=np.uint8) for name in self.schema.domain}, self.schema.domain)
+        types = decode_table(none, self.codec, Form("pyarrow", self.form.types)).schema
+
+        def make(shard: int) -> Iterator[pa.Table]:
+            return self.sample_shard(shard, total, fixed, rows=rows, threads=1)
+
+        return spark_frame(spark, number, make, types)
+
+    def draw(
+        self,
+        n: int | None = None,
+        seed: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        given: Any = None,  # noqa: ANN401 - any table
         threads: int | None = None,
         progress: Progress | None = None,
-    ) -> tuple[Records, np.random.Generator]:
-        """Return records over the schema's columns, and the generator that draws inside bins."""
+    ) -> Drawn:
+        """Return records over the schema's columns, and the generator that draws inside bins; as for `sample`."""
+        if given is not None:
+            if where is not None or n is not None:
+                raise ParameterError("given has a row for each row to make; leave n and where out, or filter it first")
+            return rows_given(self, given, seed, threads=threads, progress=progress)
+        if where is not None:
+            return rows_where(self, n, where, seed, threads=threads, progress=progress)
         rows = self.total if n is None else integer("n", n, 0)
+        records = self.model.records(rows, seed, threads=threads, progress=progress)
+        restore, decode, move = (
+            np.random.default_rng(None if seed is None else [seed, use]) for use in (_RESTORE, _DECODE, _SETTLE)
+        )
+        records = settle(records, self._steady, move)
+        return Drawn(self.codec.restore(records, self.fine_one_ways, restore), decode)
 
-        def note(number: int, error: float) -> None:
-            if trace is not None:
-                trace.append(error)
-            if progress is not None:
-                progress(number, error)
+    def draws(
+        self,
+        m: int = 20,
+        seed: int | None = None,
+        *,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> Draws:
+        """Return a synthetic table and `m` replicates of it, for `chicle.pool`: free, and made one by one.
 
-        records = self.model.records(rows, seed, threads=threads, progress=note)
-        restore, decode = (np.random.default_rng(None if seed is None else [seed, use]) for use in (_RESTORE, _DECODE))
-        return self.codec.restore(records, self.fine_one_ways, restore), decode
+        Parameters
+        ----------
+        m
+            How many replicates.
+        seed
+            Fixes all of them.
+        threads
+            How many threads to use; all there are, if ``None``.
+        progress
+            Called after each table with its number, and the share of them that is left.
+
+        Examples
+        --------
+        >>> import chicle
+        >>> release = chicle.Prism(epsilon=1, delta=1e-9).fit(chicle.datasets.census(5_000, d=4)).release_
+        >>> means = [float(table["AGE"].mean()) for table in release.draws(m=5, seed=0)]
+        >>> low, high = chicle.pool(means).interval(0.95)
+        >>> low < high
+        True
+        """
+        return Draws(self, m, seed, threads=threads, progress=progress)
+
+    def answer(self, question: Question) -> Answer:
+        """Return a count, a mean or a quantile straight from the measurements, with a standard error.
+
+        Parameters
+        ----------
+        question
+            A `Count`, `Mean` or `Quantile` of `chicle.releases.answers`.
+
+        Examples
+        --------
+        >>> import chicle
+        >>> from chicle.releases.answers import Count, Mean
+        >>> release = chicle.Prism(epsilon=1, delta=1e-9).fit(chicle.datasets.census(5_000, d=4)).release_
+        >>> answer = release.answer(Mean("AGE"))
+        >>> answer.noise_error < answer.standard_error, answer.tables[0]
+        (True, ('AGE',))
+        >>> low, high = release.answer(Count(where={"SEX": 1})).interval(0.95)
+        """
+        return answer(self, question)
+
+    @cached_property
+    def _steady(self) -> dict[str, npt.NDArray[np.float64]]:
+        """The estimated counts of ordered attributes, with steady tails."""
+        return steady_one_ways(self.measurements, self.domain, self.codec.axes, self.total)
 
     @property
     def of_columns(self) -> list[Measurement]:
@@ -333,11 +545,17 @@ class Release:
         write_artefact(path, Contents(**held))
 
     def __repr__(self) -> str:
+        return "\n".join([self._head, *map(repr, self.analyses), *self.notes, repr(self.ledger)])
+
+    def _repr_html_(self) -> str:
+        return card(self._head, "\n".join(self.notes), self.ledger._repr_html_())
+
+    @property
+    def _head(self) -> str:
         cells = sum(measurement.values.size for measurement in self.measurements)
         kept = f"{len(self.measurements)} measurements of {cells:,} cells"
         beside = f", {len(self.fine_one_ways)} fine 1-ways" if self.fine_one_ways else ""
-        head = f"Release of {kept} over {self.domain!r}{beside}"
-        return "\n".join([head, *self.notes, repr(self.ledger)])
+        return f"Release of {kept} over {self.domain!r}{beside}"
 
 
 def load(path: str | Path) -> Release:

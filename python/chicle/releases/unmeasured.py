@@ -16,6 +16,7 @@ exponential mechanism are up to the mechanism (`mechanisms.aim_model`).
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from functools import partial
 from statistics import NormalDist
@@ -62,6 +63,8 @@ def distances_of(release: Release, cliques: Sequence[Clique], *, threads: int | 
     threads
         How many threads to use; all there are, if ``None``.
     """
+    # chicle's own mechanisms register themselves when they are imported, which loading a release does not need.
+    importlib.import_module("chicle.mechanisms")
     if release.mechanism not in _MECHANISMS:
         return [None] * len(cliques)
     return _MECHANISMS[release.mechanism].unmeasured(release, cliques, threads=threads)
@@ -89,7 +92,8 @@ def distances_of_scores(
         tables = [one for one in measured if len(one.clique) > 1]
         if tables:
             model = type(release.model)(**release.model.params())
-            model.fit(release.codec.without_zeros(measured), domain, merge=merged, threads=threads)
+            possible = release.codec.without_zeros(measured)
+            model.fit(possible, domain, merge=merged, amounts=release.codec.amounts, threads=threads)
             expected = model.expect(here, merged=True, threads=threads)
         else:
             singles = [merged.over(one) for one in measured if len(one.clique) == 1]

@@ -7,10 +7,10 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from chicle._html import Markup, Piece, cut, tag
 from chicle.reports import charts
 from chicle.reports.axes import Axis
 from chicle.reports.facts import Facts
-from chicle.reports.html import Markup, Piece, cut, tag
 
 __all__ = ["attributes"]
 

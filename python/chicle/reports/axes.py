@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from chicle._html import cut
 from chicle.codecs.labels import value_labels
-from chicle.reports.html import cut
 from chicle.schema import Schema
 
 __all__ = ["Axis", "Labels"]

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from chicle._html import Markup, Piece, cut, tag
 from chicle._text import percent
 from chicle.reports.axes import Axis
-from chicle.reports.html import Markup, Piece, cut, tag
 
 __all__ = ["STEPS", "Series", "differing", "grid", "panel", "rising", "scale", "triangle"]
 

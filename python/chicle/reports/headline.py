@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
+from chicle._html import Markup, Piece, cut, tag
 from chicle._text import percent
 from chicle.evaluation.result import Evaluation, Score
 from chicle.reports import charts
 from chicle.reports.facts import Facts
-from chicle.reports.html import Markup, Piece, cut, tag
 
 __all__ = ["headline", "verdict"]
 
@@ -28,7 +28,29 @@ def headline(facts: Facts) -> Markup:
     return tag("header", _banner(facts), tag("h1", tag("bdi", cut(facts.title, 200))), _cards(facts), _scales(facts))
 
 
+# The best word for a table by its worst amount: the errors of its mean and SD beyond which the word is lower.
+_CAPS = (("Good", 0.05, 0.1), ("Fair", 0.15, 0.3), ("Weak", 0.3, 0.75))
+
+
 def verdict(evaluation: Evaluation) -> tuple[str, str]:
+    """Return a word and a sentence: by pairs of attributes (`pairs_verdict`), lowered by the worst amount.
+
+    If the mean of a column is off by more than 5 % or its SD by more than 10 %, the word is good at most; by 15 or
+    30 %, fair; by 30 or 75 %, weak. Errors of at most twice those of the floor do not count.
+    """
+    word, why = pairs_verdict(evaluation)
+    words = [known for _, known, _ in _WORDS]
+    for cap, most_mean, most_sd in reversed(_CAPS):
+        for one in evaluation.amounts:
+            (mean, sd), (floor_mean, floor_sd) = one.errors(), one.errors("floor")
+            bad = mean > max(most_mean, 2 * floor_mean) or sd > max(most_sd, 2 * floor_sd)
+            if bad and not one.coded:
+                said = f"{why}. The mean of {one.name!r} is off by {percent(mean, 0)}, its SD by {percent(sd, 0)}"
+                return (cap if word in words and words.index(word) < words.index(cap) else word), said
+    return word, why
+
+
+def pairs_verdict(evaluation: Evaluation) -> tuple[str, str]:
     """Return a word and a sentence: how far the table came on the way from Independent to the floor.
 
     The share is (Independent - this table) / (Independent - floor), by the mean distance of pairs. 90 % and more is
@@ -67,7 +89,12 @@ def _banner(facts: Facts) -> Markup:
             "counts, without the real table."
         )
     caveat = "" if release is None else release.ledger.terms(facts.schema.max_records_per_person).caveat
-    return tag("p", caveat or said, class_="banner good")
+    weak = [] if release is None else release.weakness
+    if weak:
+        said = f"WEAK: {'; '.join(weak)}. This page was computed from the released noisy counts alone."
+    elif release is not None and not caveat and facts.schema.assumption is not None:
+        said = f"Safe to publish IF this holds: {facts.schema.assumption}. {said.partition(': ')[2].capitalize()}"
+    return tag("p", caveat or said, class_="banner bad" if weak else "banner good")
 
 
 def _cards(facts: Facts) -> Markup:

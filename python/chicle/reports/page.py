@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from chicle._html import Markup, cut, tag
+from chicle.reports.answers import answers
 from chicle.reports.attributes import attributes
 from chicle.reports.facts import Facts
 from chicle.reports.headline import headline
-from chicle.reports.html import Markup, cut, tag
-from chicle.reports.making import making, measured, reading, scores
+from chicle.reports.making import amounts, making, measured, reading, scores
 from chicle.reports.pairs import bounded_pairs, compared_pairs
 from chicle.reports.privacy import privacy
 
@@ -22,7 +23,9 @@ def page(facts: Facts) -> str:
     release, evaluation = facts.release, facts.evaluation
     sections = [
         None if release is None else privacy(release),
+        None if release is None else answers(release, facts.confidence),
         None if evaluation is None else scores(evaluation),
+        None if evaluation is None else amounts(evaluation),
         None if release is None or evaluation is not None else bounded_pairs(facts, release),
         None if evaluation is None else compared_pairs(facts, evaluation),
         attributes(facts),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from chicle._html import Markup, Piece, cut, tag
 from chicle._text import percent
 from chicle.counting.records import Records
 from chicle.domain import Clique
@@ -19,7 +20,6 @@ from chicle.releases.release import Release
 from chicle.reports import charts
 from chicle.reports.axes import Axis
 from chicle.reports.facts import Facts
-from chicle.reports.html import Markup, Piece, cut, tag
 
 __all__ = ["bounded_pairs", "compared_pairs"]
 

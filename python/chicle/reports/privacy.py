@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
+from chicle._html import Markup, cut, table, tag
 from chicle._text import percent
 from chicle.privacy.guarantee import Entry, Guarantee
 from chicle.releases.release import Release
-from chicle.reports.html import Markup, cut, table, tag
+from chicle.schema.sources import needs_source
 
 __all__ = ["privacy"]
 
 _MOST_EVENTS = 2_000
+_MOST_NAMED = 10
 
 
 def privacy(release: Release) -> Markup:
     """Return the section on privacy."""
     terms = release.ledger.terms(release.schema.max_records_per_person)
-    facts = tag("table", [tag("tr", tag("th", head), tag("td", said)) for head, said in terms.facts], class_="facts")
-    assumed = tag("ul", [tag("li", note) for note in (*release.notes, *terms.assumptions)])
+    known = [*terms.facts, *_about_data(release)]
+    facts = tag("table", [tag("tr", tag("th", head), tag("td", said)) for head, said in known], class_="facts")
+    assumed = tag("ul", [tag("li", note) for note in (*release.notes, *terms.assumptions, _sources(release))])
     blank = tag("span", class_="blank")
     signed = tag("p", "Reviewed by ", blank, " on ", blank, class_="sign")
     taken = tag("div", tag("h3", "What is taken for granted"), assumed, signed)
@@ -30,6 +33,26 @@ def privacy(release: Release) -> Markup:
         _spending(release.ledger) if release.ledger.entries else None,
         id="privacy",
     )
+
+
+def _about_data(release: Release) -> list[tuple[str, str]]:
+    """Return what is declared about the data, and whether the budget is weak."""
+    heads = {"name": "Data", "date": "Date of the data", "rows": "Rows, as declared", "drafted": "Schema drafted on"}
+    facts = [(head, cut(release.schema.data[key], 200)) for key, head in heads.items() if key in release.schema.data]
+    return facts + [("WEAK", one) for one in release.weakness]
+
+
+def _sources(release: Release) -> str:
+    """Return a sentence on where the declarations of columns are publicly known."""
+    columns = [name for name, column in release.schema.columns.items() if needs_source(column)]
+    silent = [name for name in columns if release.schema.columns[name].source is None]
+    if not silent:
+        return "The schema names a public source for the declaration of every column; it is listed below."
+    if len(silent) == len(columns):
+        return "The schema names no source for its values, bounds and bins: that they are public is its author's word."
+    named = ", ".join(cut(name, 40) for name in silent[:_MOST_NAMED])
+    more = f" and {len(silent) - _MOST_NAMED:,} more" if len(silent) > _MOST_NAMED else ""
+    return f"The schema names no source for {named}{more}: that these are public is its author's word."
 
 
 def _spending(ledger: Guarantee) -> list[Markup]:

@@ -1,10 +1,12 @@
 """Constraints: combinations of values that no row may have (structural zeros).
 
-There are three forms, each about two or three columns:
+There are three forms about two or three columns, and one about many:
 
 - ``{forbid: {age: {below: 15}, marital: [married, widowed]}}``: no row has all of these;
 - ``{if: {age: {below: 15}}, then: {marital: never}}``: rows with the first have the second;
-- ``{allow: [state, county], combinations: {NY: [Kings, Queens], NJ: Essex}}``: no other combination occurs.
+- ``{allow: [state, county], combinations: {NY: [Kings, Queens], NJ: Essex}}``: no other combination occurs;
+- ``{if: {treated: "no"}, none: {columns: [insulin, metformin], are: [Up, Down]}}``: of many columns none, `any`, `all`
+  or a `count` has one of some values; without `if`, in every row.
 
 Each becomes a small table: the codes of a column fall into classes that the constraint treats alike, and the table says
 which classes may occur together. So a constraint costs one look-up for each row and column, at any cardinality.
@@ -14,7 +16,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -30,8 +33,11 @@ from chicle.errors import SchemaError
 __all__ = ["Constraint", "allowing", "constraints_from", "row_keys"]
 
 MOST_CELLS = 2**24
-_FORMS = "`forbid`, `if` and `then`, or `allow` and `combinations`"
-_KEYS = ("forbid", "if", "then", "allow", "combinations", "violations")
+_FORMS = "`forbid`, `if` and `then`, `allow` and `combinations`, or a count (`any`, `all`, `none`, `count`)"
+_COUNTS = ("any", "all", "none", "count")
+_KEYS = ("forbid", "if", "then", "allow", "combinations", *_COUNTS, "violations")
+_SHOWN = 4
+_MOST_COUNTED = 22  # columns of a count: its table has 2 to the power of them cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +56,8 @@ class Constraint:
         The declaration, as plain data.
     keep
         Whether rows of the private table that violate it are counted as they are. If not, such a table is refused.
+    implied
+        For a count of many columns: the constraints on two of them that follow from it.
     """
 
     columns: tuple[str, ...]
@@ -57,6 +65,7 @@ class Constraint:
     allowed: npt.NDArray[np.bool_]
     declaration: Mapping[str, Any]
     keep: bool = False
+    implied: tuple[Constraint, ...] = ()
 
     def holds(self, codes: Mapping[str, Codes]) -> Mask:
         """Return whether each row satisfies the constraint."""
@@ -66,7 +75,9 @@ class Constraint:
 
     def __str__(self) -> str:
         (kind, *_) = self.declaration
-        return f"the constraint `{kind}` on {' and '.join(repr(name) for name in self.columns)}"
+        names = [repr(name) for name in self.columns]
+        some = names if len(names) <= _SHOWN else [*names[: _SHOWN - 1], f"{len(names) - _SHOWN + 1} more"]
+        return f"the constraint `{kind}` on {' and '.join(some)}"
 
 
 def constraints_from(declaration: object, columns: Mapping[str, Column]) -> tuple[Constraint, ...]:
@@ -138,7 +149,7 @@ def _constraint(declaration: object, columns: Mapping[str, Column]) -> Constrain
     if keep not in ("refuse", "keep"):
         raise SchemaError(f'violations must be "refuse" or "keep", not {keep!r}')
     given = {key: value for key, value in declaration.items() if key != "violations"}
-    form = {"forbid", "if", "allow"} & set(given)
+    form = set() if set(_COUNTS) & set(given) else {"forbid", "if", "allow"} & set(given)
     if form == {"forbid"} and len(given) == 1:
         made = _excluding(given, {}, given["forbid"], columns)
     elif form == {"if"} and set(given) == {"if", "then"}:
@@ -147,11 +158,13 @@ def _constraint(declaration: object, columns: Mapping[str, Column]) -> Constrain
         names = _names(given["allow"], columns)
         listed, classes, allowed = allowing(names, given["combinations"], columns)
         made = Constraint(names, classes, allowed, {"allow": list(names), "combinations": listed})
+    elif len(kinds := set(_COUNTS) & set(given)) == 1 and set(given) <= {"if", *kinds}:
+        made = _counting(given, kinds.pop(), columns)
     else:
         raise SchemaError(f"it has {' and '.join(repr(key) for key in given)}; a constraint has {_FORMS}")
     if keep == "refuse":
         return made
-    return Constraint(made.columns, made.classes, made.allowed, {**made.declaration, "violations": "keep"}, keep=True)
+    return replace(made, declaration={**made.declaration, "violations": "keep"}, keep=True)
 
 
 def _excluding(declaration: Mapping[str, Any], then: object, when: object, columns: Mapping[str, Column]) -> Constraint:
@@ -171,7 +184,63 @@ def _excluding(declaration: Mapping[str, Any], then: object, when: object, colum
     return Constraint(names, tuple(mask.astype(np.uint8) for mask in masks), allowed, _plain(declaration))
 
 
-def _names(declaration: object, columns: Mapping[str, Column]) -> tuple[str, ...]:
+def _counting(declaration: Mapping[str, Any], kind: str, columns: Mapping[str, Column]) -> Constraint:
+    """Return the constraint on how many of many columns have one of some values, in all rows or where `if` holds."""
+    rule = f"{kind} must be a mapping such as {{columns: [insulin, metformin], are: [Up, Down]}}"
+    given, when = declaration[kind], declaration.get("if", {})
+    if not isinstance(given, Mapping) or not {"columns", "are"} <= set(given):
+        raise SchemaError(f"{rule}, not {given!r}")
+    for key in set(given) - {"columns", "are", *(("min", "max") if kind == "count" else ())}:
+        raise SchemaError(f"{kind} has no {key!r}; {rule}")
+    if not isinstance(when, Mapping):
+        raise SchemaError(f"`if` must map columns to values, not {when!r}")
+    flags = given["columns"]
+    names = _names([*when, *(flags if isinstance(flags, (list, tuple)) else [flags])], columns, most=_MOST_COUNTED)
+    number, first = len(names) - len(when), len(when)
+    if number < 1:
+        raise SchemaError(f"{kind} lists no columns")
+    low, high = {"any": (1, number), "all": (number, number), "none": (0, 0)}.get(
+        kind, (given.get("min", 0), given.get("max", number))
+    )
+    if not (isinstance(low, int) and isinstance(high, int) and 0 <= low <= high):
+        raise SchemaError(f"count must have a `min` from 0 on and a `max` at or above it, not {low!r} and {high!r}")
+    selectors = _selectors(names, columns)
+    masks = [_some(name, selectors[name], when.get(name, given["are"])) for name in names]
+    inside = np.array([low <= count <= high for count in range(number + 1)])
+    possible = np.stack([np.ones_like(inside), inside])  # by whether the condition holds, and how many are set
+    counts, held = np.zeros((2,) * len(names), dtype=np.uint8), np.ones((2,) * len(names), dtype=np.bool_)
+    for axis in range(len(names)):
+        bit = np.arange(2, dtype=np.uint8).reshape([2 if i == axis else 1 for i in range(len(names))])
+        if axis < first:
+            held &= bit.astype(np.bool_)
+        else:
+            counts += bit
+    allowed = possible[held.astype(np.int64), counts]
+    classes = tuple(mask.astype(np.uint8) for mask in masks)
+    implied = []
+    for a, b in combinations(range(len(names)), 2) if len(names) > 3 else ():
+        table = _pairs_allowed(possible, first, a < first, b < first)
+        if not table.all():
+            implied.append(Constraint((names[a], names[b]), (classes[a], classes[b]), table, declaration))
+    return Constraint(names, classes, allowed, _plain(declaration), implied=tuple(implied))
+
+
+def _pairs_allowed(
+    possible: npt.NDArray[np.bool_], conditions: int, first: bool, second: bool
+) -> npt.NDArray[np.bool_]:
+    """Return which values of two columns of a count, conditions or flags, some allowed row has."""
+    table = np.zeros((2, 2), dtype=np.bool_)
+    number = possible.shape[1] - 1
+    for cell in np.ndindex(2, 2):
+        fixed = [value for value, condition in zip(cell, (first, second), strict=True) if condition]
+        flags = [value for value, condition in zip(cell, (first, second), strict=True) if not condition]
+        holds = {0} if 0 in fixed else {1} if len(fixed) == conditions else {0, 1}
+        counts = range(sum(flags), number - len(flags) + sum(flags) + 1)
+        table[cell] = any(possible[held, count] for held in holds for count in counts)
+    return table
+
+
+def _names(declaration: object, columns: Mapping[str, Column], most: int = 3) -> tuple[str, ...]:
     if isinstance(declaration, str) or not isinstance(declaration, Iterable):
         raise SchemaError(f"it must list its columns, not {declaration!r}")
     names = tuple(declaration)
@@ -184,7 +253,10 @@ def _names(declaration: object, columns: Mapping[str, Column]) -> tuple[str, ...
             raise SchemaError(f"{name!r} is not a modelled column; {unknown(str(name), modelled)}")
     if len(set(names)) < len(names):
         raise SchemaError("it names a column twice; name each once, with all its values")
-    if not 2 <= len(names) <= 3:
+    if most > 3:
+        if not 2 <= len(names) <= most:
+            raise SchemaError(f"it is about {len(names)} columns; a count is about 2 to {most}")
+    elif not 2 <= len(names) <= 3:
         raise SchemaError(
             f"it is about {len(names)} column{'' if len(names) == 1 else 's'}; a constraint is about two or three"
             + (" (declare the values of one column in that column)" if len(names) == 1 else "")

@@ -10,9 +10,22 @@ from typing import Any
 
 from chicle.columns import Column, column_from_dict
 from chicle.columns.base import is_unicode
+from chicle.columns.declare import unknown
 from chicle.errors import SchemaError
+from chicle.schema.persons import is_for_persons
 
-__all__ = ["check_among", "check_person", "columns_from", "described", "max_records_from", "with_order"]
+__all__ = [
+    "check_among",
+    "check_person",
+    "columns_from",
+    "data_from",
+    "described",
+    "max_records_from",
+    "unlimited",
+    "with_order",
+]
+
+_DATA = ("name", "date", "rows", "drafted")
 
 
 def columns_from(columns: Mapping[str, Column | Mapping[str, Any] | int]) -> dict[str, Column]:
@@ -43,11 +56,25 @@ def with_order(columns: dict[str, Column], ordinal: Iterable[str]) -> dict[str, 
     return {**columns, **ordered}
 
 
-def max_records_from(value: object) -> int:
-    """Return the declared maximum of rows a person."""
+def max_records_from(value: object) -> tuple[int, str]:
+    """Return the declared maximum of rows a person, and which of them are kept.
+
+    Examples
+    --------
+    >>> max_records_from(3), max_records_from({"most": 3, "keep": "random"})
+    ((3, 'first'), (3, 'random'))
+    """
+    keep: object = "first"
+    if isinstance(value, Mapping):
+        given = dict(value)
+        if set(given) - {"most", "keep"} or "most" not in given:
+            raise SchemaError(f"max_records must be a number or such as {{most: 3, keep: random}}, not {value!r}")
+        value, keep = given["most"], given.get("keep", "first")
+    if keep not in ("first", "random"):
+        raise SchemaError(f'keep must be "first" or "random", not {keep!r}')
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SchemaError(f"max_records must be an integer of at least 1, not {value!r}")
-    return value
+    return value, str(keep)
 
 
 def check_person(person: object, columns: Mapping[str, Column]) -> None:
@@ -79,6 +106,33 @@ def described(column: Column) -> str:
     by = f" by {column.follows!r}" if column.follows is not None else ""
     coarse = ", coarse in joint tables" if column.coarse is not None else ""
     return f"{column.type}{by}{codes}{' with missing' if column.missing else ''}{coarse}"
+
+
+def data_from(given: object) -> dict[str, str]:
+    """Return the name and date of the data, as texts."""
+    if not isinstance(given, Mapping):
+        raise SchemaError(f"data is a mapping such as {{name: encounters, date: 2024}}, not {given!r}")
+    for key, value in given.items():
+        if key not in _DATA:
+            raise SchemaError(f"data has no {key!r}; {unknown(str(key), _DATA)}")
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
+            raise SchemaError(f"data: {key} must be a text, not {value!r}")
+        if key == "rows" and (not str(value).isdigit() or int(value) < 1):
+            raise SchemaError(f"data: rows must be a number of rows from 1 on, not {value!r}")
+    return {key: str(value) for key, value in given.items()}
+
+
+def unlimited(columns: Mapping[str, Column], k: int) -> str | None:
+    """Return what a reader must be told where no column is declared to identify persons but one may; else None."""
+    ids = [name for name, column in columns.items() if column.type == "identifier"]
+    ids += [name for name, column in columns.items() if column.may_be_person and is_for_persons(name)]
+    if not ids:
+        return None
+    rows = "one row a person" if k == 1 else f"at most {k} rows a person"
+    return (
+        f"{rows} is an ASSUMPTION: the schema names no `person`, so nothing enforces it, although {ids[0]!r} holds "
+        f"ids; if it identifies persons, write `person: {ids[0]}`"
+    )
 
 
 def _name(name: object) -> str:

@@ -2,7 +2,7 @@
 
 YAML is read by the rules of YAML 1.2, which are safer for values of a table: only ``true`` and ``false`` are booleans
 (``no`` is a country), and values with a leading zero or a colon, or that look like a date, are texts. Duplicate keys
-are errors.
+are errors. What other tools read otherwise is written in quotes, so that they agree.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import yaml
 
 from chicle.errors import SchemaError
 
-__all__ = ["read_declaration", "write_declaration"]
+__all__ = ["read_declaration", "read_value", "write_declaration", "written_value"]
 
 _MOST_BYTES = 64 * 2**20
 
@@ -31,6 +31,14 @@ _RESOLVERS: tuple[tuple[str, str, str], ...] = (
         "-+.0123456789",
     ),
     ("tag:yaml.org,2002:merge", r"<<", "<"),
+)
+
+
+# Texts that tools of YAML 1.1 read as booleans, numbers or dates: No, on, 012, 1e5, 2024-12-31, 12:30.
+_OTHERWISE = re.compile(
+    r"y|n|yes|no|on|off|true|false|null|~|=|[-+]?\.(inf|nan)|0[xob][\da-f_]+|"
+    r"[-+.]?[\d_]+([.:eE_+-][\d_+-]*)*( [\d:. ]+)?",
+    re.IGNORECASE,
 )
 
 
@@ -48,7 +56,8 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     # The character "next line" is escaped only inside double quotes; without them it is read as a line break.
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if "\x85" in text else None)
+    style = '"' if "\x85" in text else "'" if _OTHERWISE.fullmatch(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _text)
@@ -102,6 +111,33 @@ def read_declaration(path: str | Path) -> Any:  # noqa: ANN401 - to be validated
         raise SchemaError(f"{place} cannot be read as a schema; is it the right file?") from None
 
 
+def read_value(text: str) -> Any:  # noqa: ANN401 - to be validated
+    """Return one value as a line of a schema file has it.
+
+    Examples
+    --------
+    >>> read_value("[0, 18, 65]"), read_value("06"), read_value("2024-12-31")
+    ([0, 18, 65], '06', '2024-12-31')
+    """
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        if isinstance(error, SchemaError):
+            raise
+        raise SchemaError("this is no value as in a schema file; quote texts that hold : { } [ ] , or #") from None
+
+
+def written_value(value: object) -> str:
+    """Return one value as a line of a schema file has it.
+
+    Examples
+    --------
+    >>> written_value({"type": "integer", "min": 0}), written_value("no"), written_value(True)
+    ('{type: integer, min: 0}', "'no'", 'true')
+    """
+    return _dump(value, flow=True).removesuffix("\n").removesuffix("\n...")
+
+
 def write_declaration(
     path: str | Path, declaration: Mapping[str, Any], *, header: str | None = None, comments: Mapping[str, str]
 ) -> None:
@@ -140,7 +176,7 @@ def _dump(data: object, *, flow: bool) -> str:
     text: str = yaml.dump(
         data, Dumper=_Dumper, default_flow_style=flow, sort_keys=False, allow_unicode=True, width=2**30
     )
-    return text
+    return text.removesuffix("...\n")
 
 
 def _commented(text: str, indent: str) -> list[str]:

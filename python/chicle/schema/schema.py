@@ -7,11 +7,14 @@ synthetic records.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from chicle._checks import integer
+from chicle._html import card
+from chicle._pandas import data_frame
 from chicle.columns import Column
 from chicle.columns.declare import unknown
 from chicle.domain import Domain
@@ -23,16 +26,21 @@ from chicle.schema.declared import (
     check_among,
     check_person,
     columns_from,
+    data_from,
     described,
     max_records_from,
+    unlimited,
     with_order,
 )
 from chicle.schema.files import read_declaration, write_declaration
+from chicle.schema.flags import Flags
+from chicle.schema.sources import check_sources, with_sources
 
 __all__ = ["Schema"]
 
 _VERSION = 1
-_KEYS = ("chicle", "reviewed", "person", "max_records", "columns", "combine", "constraints")
+_MOST_LINES = 30
+_KEYS = ("chicle", "reviewed", "data", "person", "max_records", "columns", "combine", "constraints")
 _DRAFT = (
     "DRAFT, NOT PRIVATE: this schema was read from the data. Review every line, replace what came from the data by "
     "public knowledge, then set `reviewed: true`."
@@ -52,12 +60,19 @@ class Schema:
     max_records_per_person
         How many rows one person may have at most; the sensitivity of every release follows from it.
     person
-        The column that identifies persons; the first `max_records_per_person` rows of each person are kept. It is never
+        The column that identifies persons; `max_records_per_person` rows of each person are kept. It is never
         modelled. Without it, the maximum is an assumption.
+    keep
+        Which of them: the ``"first"`` of each person, or ``"random"`` ones.
     reviewed
         Whether a person confirms that the declaration is public. `fit` refuses drafts, which are not reviewed.
     comments
         Comments on columns, for the saved file.
+    flags
+        For a draft: what a reviewer should know about each column. They are saved as comments.
+    data
+        The ``name`` and ``date`` of the data and about how many ``rows`` it has, where these are public, for the
+        pages; and when the schema was ``drafted`` from it.
     combine
         For each new name, columns that are modelled as one attribute; see `chicle.schema.combine`.
     constraints
@@ -80,20 +95,28 @@ class Schema:
         max_records_per_person: int = 1,
         *,
         person: str | None = None,
+        keep: str = "first",
         reviewed: bool = True,
         comments: Mapping[str, str] | None = None,
+        flags: Mapping[str, Flags] | None = None,
+        data: Mapping[str, Any] | None = None,
         combine: Mapping[str, Any] | None = None,
         constraints: Iterable[Mapping[str, Any]] | None = None,
     ) -> None:
         self._columns = with_order(columns_from(columns), ordinal)
         self._max_records_per_person = integer("max_records_per_person", max_records_per_person, 1, 2**31)
         self._person = person
+        _, self._keep = max_records_from({"most": 1, "keep": keep})
         if not isinstance(reviewed, bool):
             raise SchemaError(f"reviewed must be true or false, not {reviewed!r}")
         self._reviewed = reviewed
-        self._comments = dict(comments or {})
+        self._flags = dict(flags or {})
+        self._comments = {**{name: one.comment for name, one in self._flags.items()}, **(comments or {})}
+        self._data = data_from({} if data is None else data)
         check_person(person, self._columns)
         check_among(self._columns)
+        if reviewed:
+            check_sources(self._columns, drafted="drafted" in self._data)
         modelled = {name: column.cardinality for name, column in self._columns.items() if column.modelled}
         if not modelled:
             raise SchemaError("no column is modelled; declare one that is not dropped, an identifier or determined")
@@ -140,10 +163,13 @@ class Schema:
             raise SchemaError(f"chicle: {version!r} is not a known version of schemas; write `chicle: {_VERSION}`")
         if "columns" not in declaration:
             raise SchemaError("the schema declares no columns; write `columns:` and a line for each")
+        most, keep = max_records_from(declaration.get("max_records", 1))
         return cls(
             declaration["columns"],
-            max_records_per_person=max_records_from(declaration.get("max_records", 1)),
+            max_records_per_person=most,
+            keep=keep,
             person=declaration.get("person"),
+            data=declaration.get("data"),
             reviewed=declaration.get("reviewed", True),
             combine=declaration.get("combine"),
             constraints=declaration.get("constraints"),
@@ -166,10 +192,13 @@ class Schema:
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain data, for YAML and JSON."""
         plain: dict[str, Any] = {"chicle": _VERSION, "reviewed": self._reviewed}
+        if self._data:
+            plain["data"] = dict(self._data)
         if self._person is not None:
             plain["person"] = self._person
         if self._person is not None or self._max_records_per_person > 1:
-            plain["max_records"] = self._max_records_per_person
+            most = self._max_records_per_person
+            plain["max_records"] = most if self._keep == "first" else {"most": most, "keep": self._keep}
         plain["columns"] = {name: column.to_dict() for name, column in self._columns.items()}
         return {**plain, **self._of_several()}
 
@@ -209,6 +238,11 @@ class Schema:
         return self._max_records_per_person
 
     @property
+    def keep(self) -> str:
+        """Which rows of a person with more than the maximum are kept: the ``first``, or some at ``random``."""
+        return self._keep
+
+    @property
     def person(self) -> str | None:
         """The column that identifies persons."""
         return self._person
@@ -220,6 +254,9 @@ class Schema:
 
     def discovered(self, columns: Mapping[str, Column]) -> Schema:
         """Return the same schema with these columns, which are declared in full."""
+        if "drafted" in self._data:
+            bought = {name: replace(one, source="discovered with budget") for name, one in columns.items()}
+            columns = {name: columns[name] if columns[name].source else bought[name] for name in columns}
         return self._but({**self._columns, **columns}, reviewed=self._reviewed)
 
     @property
@@ -227,9 +264,36 @@ class Schema:
         """Whether a person confirms that the declaration is public."""
         return self._reviewed
 
-    def mark_reviewed(self) -> Schema:
-        """Return the same schema, reviewed: you confirm that nothing in it is known only from the private table."""
-        return self._but(self._columns, reviewed=True)
+    def mark_reviewed(self, source: str | Mapping[str, str] | None = None) -> Schema:
+        """Return the same schema, reviewed: you confirm that nothing in it is known only from the private table.
+
+        Parameters
+        ----------
+        source
+            Where the declarations that a draft read from the data are publicly known: a text for all of them, or one
+            for each column.
+        """
+        return self._but(with_sources(self._columns, source), reviewed=True)
+
+    @property
+    def flags(self) -> Mapping[str, Flags]:
+        """What a reviewer should know about each column of a draft: NOT PRIVATE. Empty unless it was drafted here."""
+        return MappingProxyType(self._flags)
+
+    @property
+    def data(self) -> Mapping[str, str]:
+        """The ``name`` and ``date`` of the data, where declared, and when the schema was ``drafted`` from it."""
+        return MappingProxyType(self._data)
+
+    @property
+    def rows(self) -> int | None:
+        """About how many rows the data has, where that is declared as public."""
+        return int(self._data["rows"]) if "rows" in self._data else None
+
+    @property
+    def assumption(self) -> str | None:
+        """What a reader must be told, if nothing enforces the maximum number of rows of a person; else None."""
+        return None if self._person is not None else unlimited(self._columns, self._max_records_per_person)
 
     def check_reviewed(self) -> None:
         """Raise a SchemaError unless the schema is reviewed."""
@@ -253,14 +317,49 @@ class Schema:
     def __hash__(self) -> int:
         return hash((self._domain, self._max_records_per_person, self._person))
 
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+        """Return the columns as a pandas data frame: a row for each, with its type, codes and declaration."""
+        return data_frame(
+            {
+                "column": name,
+                "type": column.type,
+                "codes": column.cardinality if column.modelled else None,
+                "missing": column.missing,
+                "declaration": column.to_dict(),
+            }
+            for name, column in self._columns.items()
+        )
+
+    def __str__(self) -> str:
+        return self._described(len(self._columns))
+
     def __repr__(self) -> str:
+        return self._described(_MOST_LINES)
+
+    def _repr_html_(self) -> str:
+        rows = [("column", "declared as"), *((name, described(column)) for name, column in self._columns.items())]
+        warning = "" if self._reviewed else _DRAFT
+        return card(self._title, rows, "\n".join(self._said_of_several()), warning=warning)
+
+    def _described(self, most: int) -> str:
+        """Return all of it in words; of more than `most` columns the middle is left out."""
         width = max(len(name) for name in self._columns)
         lines = [f"  {name:<{width}}  {described(column)}" for name, column in self._columns.items()]
-        who = f"{self._max_records_per_person} a person" + (f", by {self._person!r}" if self._person else "")
+        if len(lines) > most:
+            half = most // 2
+            lines[half:-half] = [f"  ... {len(lines) - 2 * half} more columns"]
         draft = [] if self._reviewed else [_DRAFT]
-        lines += [f"  {name}: combines {', '.join(one.columns)}" for name, one in self._combined.items()]
-        lines += [f"  never violated: {one}" for one in self.constraints]
-        return "\n".join([*draft, f"Schema of {len(self._columns)} columns, rows: {who}", *lines])
+        return "\n".join([*draft, self._title, *lines, *(f"  {one}" for one in self._said_of_several())])
+
+    @property
+    def _title(self) -> str:
+        who = f"{self._max_records_per_person} a person" + (f", by {self._person!r}" if self._person else "")
+        return f"Schema of {len(self._columns)} columns, rows: {who}"
+
+    def _said_of_several(self) -> list[str]:
+        """Return the combined columns and constraints in words."""
+        combined = [f"{name}: combines {', '.join(one.columns)}" for name, one in self._combined.items()]
+        return [*combined, *(f"never violated: {one}" for one in self.constraints)]
 
     def _but(self, columns: Mapping[str, Column], *, reviewed: bool) -> Schema:
         """Return the same schema with these columns, reviewed or not."""
@@ -268,8 +367,11 @@ class Schema:
             columns,
             max_records_per_person=self._max_records_per_person,
             person=self._person,
+            keep=self._keep,
             reviewed=reviewed,
-            comments=self._comments,
+            # Comments of a draft say what only the private table tells.
+            comments={} if reviewed and not self._reviewed else self._comments,
+            data=self._data,
             **self._of_several(),
         )
 

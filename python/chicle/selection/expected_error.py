@@ -25,13 +25,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from chicle.selection.levels import Level
 
-__all__ = ["CAUTION", "MAX_CELLS", "NoiseClasses", "Prospects", "expected_errors", "noise_error", "steady"]
+__all__ = [
+    "CAUTION",
+    "MAX_CELLS",
+    "NoiseClasses",
+    "Prospects",
+    "expected_errors",
+    "noise_error",
+    "sampling_error",
+    "steady",
+]
 
 MAX_CELLS = 20_000
 """Tables with more cells are not considered."""
@@ -171,6 +181,18 @@ def noise_error(counts: Floats, sigma: float) -> float:
     return float((_MEAN_ABS * sigma * counts / (counts + _EMPTY * sigma)).sum())
 
 
+def sampling_error(counts: Floats) -> float:
+    """Return how far a table of independent records is about from these expected counts, in L1.
+
+    Examples
+    --------
+    >>> sampling_error(np.array([0.5, 200.0])).__round__(2)
+    11.85
+    """
+    held = np.maximum(counts, 0.0)
+    return float(np.minimum(_MEAN_ABS * np.sqrt(held), 2 * held).sum())
+
+
 class NoiseClasses:
     """The error that each of several noises leaves in tables of known counts, by classes of cells.
 
@@ -187,15 +209,25 @@ class NoiseClasses:
     """
 
     def __init__(self, sigmas: Floats) -> None:
-        middle = 2.0 ** ((np.arange(_COUNT_CLASSES) + 0.5) / _PER_OCTAVE - 1)
-        self._errors = _SURVIVES * _MEAN_ABS * sigmas * middle[:, None] / (middle[:, None] + _EMPTY * sigmas)
+        middle = 2.0 ** ((np.arange(_COUNT_CLASSES) + 0.5) / _PER_OCTAVE - 1)[:, None]
+        self._errors = _SURVIVES * _MEAN_ABS * sigmas * middle / (middle + _EMPTY * sigmas)
+        sampling = np.minimum(_MEAN_ABS * np.sqrt(middle), 2 * middle)
+        self._left = sampling * _SURVIVES * sigmas / np.sqrt(middle + (_SURVIVES * sigmas) ** 2)
 
-    def errors(self, counts: Floats) -> Floats:
-        """Return the error at each noise; empty cells add none."""
-        held = counts[counts > 0]
-        place = np.clip((_PER_OCTAVE * (np.log2(held) + 1)).astype(np.int64), 0, _COUNT_CLASSES - 1)
-        errors: Floats = np.bincount(place, minlength=_COUNT_CLASSES) @ self._errors
+    def errors(self, counts: Floats, times: Floats | None = None) -> Floats:
+        """Return the error at each noise; empty cells add none. A cell of `counts` may stand for several."""
+        errors: Floats = self._classes(counts, times) @ self._errors
         return errors
+
+    def left(self, counts: Floats, times: Floats | None = None) -> Floats:
+        """Return what each noise leaves of the sampling error: that of the best mean of expected and noisy counts."""
+        left: Floats = self._classes(counts, times) @ self._left
+        return left
+
+    def _classes(self, counts: Floats, times: Floats | None) -> npt.NDArray[Any]:
+        held = counts > 0
+        place = np.clip((_PER_OCTAVE * (np.log2(counts[held]) + 1)).astype(np.int64), 0, _COUNT_CLASSES - 1)
+        return np.bincount(place, None if times is None else times[held], minlength=_COUNT_CLASSES)
 
 
 def _hidden(level: Level, ordinal: bool) -> float:

@@ -22,8 +22,9 @@ __all__ = ["draft_schema"]
 def draft_schema(source: Any) -> Schema:  # noqa: ANN401 - any data frame
     """Propose a schema for a table. NOT PRIVATE: it is read from the data.
 
-    The draft is marked ``reviewed: false`` and `fit` refuses it. Save it, replace what came from the data by public
-    knowledge, and set ``reviewed: true``.
+    The draft is marked ``reviewed: false`` and `fit` refuses it. Its `flags` say what to look at in each column. Save
+    it, replace what came from the data by public knowledge, say in ``source:`` where that stands, and set
+    ``reviewed: true``.
 
     Parameters
     ----------
@@ -41,12 +42,15 @@ def draft_schema(source: Any) -> Schema:  # noqa: ANN401 - any data frame
       age     integer, 74 codes
       smoker  boolean, 3 codes with missing
     """
-    return draft_columns(_read_files(find_files(source)) if are_files(source) else arrow_columns(source))
+    if not are_files(source):
+        return draft_columns(arrow_columns(source))
+    paths = find_files(source)
+    return draft_columns(_read_files(paths), paths[0].name)
 
 
 def _read_files(paths: Sequence[Path]) -> dict[str, pa.ChunkedArray]:
     """Return the columns of a table that is split into files."""
-    parts = [arrow_columns(read_table(path)) for path in paths]
+    parts = [arrow_columns(read_table(path, as_text=True)) for path in paths]
     for path, part in zip(paths, parts, strict=True):
         if part.keys() != parts[0].keys():
             raise SchemaError(f"{path} has other columns than {paths[0]}; draft from files of the same columns")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from chicle.errors import ArtefactError, ParameterError
 from chicle.schema import Schema
+from chicle.sources.dialect import DialectPath
 from chicle.sources.frames import Form, arrow_columns
 from chicle.sources.readers import Batch, Reader, dropped
 from chicle.sources.table_files import check_ending, layout, read_batches
@@ -74,13 +75,15 @@ def find_files(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]])
         raise ParameterError("the list of files is empty; name at least one")
     found: list[Path] = []
     for item in several:
-        path = Path(item)
+        path = item if isinstance(item, Path) else Path(item)
         if path.is_dir():
             raise ParameterError(f"{path} is a folder; name the files in it, as in {path / '*.parquet'}")
         if path.exists() or not glob.has_magic(str(path)):
             found.append(path)
             continue
         matching = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207 - of any path
+        if isinstance(path, DialectPath):
+            matching = [DialectPath.of(one, path.dialect) for one in matching]
         if not matching:
             raise ArtefactError(f"no file matches {path}; is the pattern right?")
         found += matching

@@ -14,6 +14,8 @@ from itertools import chain
 from math import inf
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from chicle._checks import threads_or_all
@@ -23,6 +25,8 @@ from chicle.columns import Coded
 from chicle.counting.records import Records
 from chicle.errors import SchemaError
 from chicle.schema import Schema
+from chicle.sources.engines.duckdb import Relation
+from chicle.sources.engines.polars import LazyFrame
 from chicle.sources.files import Files, are_files, find_files
 from chicle.sources.frames import Form, table_kind
 from chicle.sources.people import Kept, People
@@ -67,11 +71,18 @@ class LocalSource(Source):
         super().__init__(schema, room=in_memory if self._reader.streams else inf, threads=threads)
         self._progress = progress
         person, k = schema.person, schema.max_records_per_person
-        self._people = None if person is None else (person, People(person, k))
+        self._people = None if person is None else (person, People(person, k, keep=schema.keep))
         self._kept: Kept | None = None
         self._form = self._reader.form()
         # Columns of codes are used in place.
         self._whole = isinstance(self._reader, Frame) and is_coded(schema)
+        again = self._reader.streams or isinstance(self._reader, Frame)
+        self._again = again
+        if person is not None and schema.keep == "random" and not again:
+            raise SchemaError(
+                "max_records has `keep: random`, which reads the table twice, but these batches can be read only once; "
+                "give a function that opens them, a list, files or a frame"
+            )
         self.once = isinstance(self._reader, Batches) and not self._reader.streams
         for where, names in self._reader.layouts():
             for problem in misfits(schema, names):
@@ -87,6 +98,13 @@ class LocalSource(Source):
         read = self._read(columns)
         return go_over(read if self._whole else _in_parts(read), task, self._threads)
 
+    def person_rows(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+        """Return how many persons have how many rows; None without a person column or another reading."""
+        if self._people is None or not self._again:
+            return None
+        person, people = self._people
+        return people.tally(lambda: (batch.columns[person] for batch in self._reader.batches([person])), cells)
+
     def _read(self, names: Sequence[str]) -> Iterator[Batch]:
         read = self._reader.batches(names) if self._people is None else self._limited(*self._people, names)
         for batch in read:
@@ -96,7 +114,7 @@ class LocalSource(Source):
 
     def _limited(self, person: str, people: People, names: Sequence[str]) -> Iterator[Batch]:
         """Yield batches without the rows of a person above the declared maximum."""
-        if self._reader.streams:
+        if self._reader.streams or people.random:
             if self._kept is None:
                 self._kept = people.kept(lambda: (batch.columns[person] for batch in self._reader.batches([person])))
             keep, end = self._kept.again()
@@ -131,18 +149,29 @@ def go_over(batches: Iterator[Batch], task: _Task, threads: int | None) -> _Task
 
 def reader_of(given: Any, schema: Schema) -> Reader:  # noqa: ANN401
     """Return a reader of a table of any kind."""
+    kind = type(given)
+    package = kind.__module__.partition(".")[0].strip("_")
     if are_files(given):
         return Files(find_files(given), schema)
+    if (package, kind.__name__) in _QUERIES:
+        return _QUERIES[package, kind.__name__](given, dropped(schema))
+    return _batches_of(given) or Frame(given, dropped(schema))
+
+
+_QUERIES = {("polars", "LazyFrame"): LazyFrame, ("duckdb", "DuckDBPyRelation"): Relation}
+
+
+def _batches_of(given: Any) -> Batches | None:  # noqa: ANN401
+    """Return a reader of batches; None for a frame."""
     if isinstance(given, pa.RecordBatchReader):
         return Batches(lambda _: given, streams=False)
     if type(given).__module__ == "pyarrow._dataset":
         return Batches(lambda names: given.to_batches(columns=names), streams=True)
-    framed = isinstance(given, Mapping) or table_kind(given) != "records" or hasattr(given, "__arrow_c_stream__")
-    if not framed and callable(given):
+    if isinstance(given, Mapping) or table_kind(given) != "records" or hasattr(given, "__arrow_c_stream__"):
+        return None
+    if callable(given):
         return Batches(lambda _: given(), streams=True)
-    if not framed and isinstance(given, Iterable):
-        return Batches(lambda _: given, streams=not isinstance(given, Iterator))
-    return Frame(given, dropped(schema))
+    return Batches(lambda _: given, streams=not isinstance(given, Iterator)) if isinstance(given, Iterable) else None
 
 
 def is_coded(schema: Schema) -> bool:

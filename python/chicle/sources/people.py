@@ -1,7 +1,9 @@
-"""Limit the rows of each person: keep the first k.
+"""Limit the rows of each person: keep the first k, or k at random.
 
-Rows are kept in order, across batches and files, until a person has k of them. Whether a row is kept depends only on
-the rows of the same person, so adding or removing one person changes nobody else's rows.
+The first: rows are kept in order, across batches and files, until a person has k of them. At random: each row of a
+person has a priority, a keyed hash of the person and of the row's place among the person's rows, and the k rows of
+lowest priority are kept. Either way, whether a row is kept depends only on the rows of the same person (and on a secret
+key), so adding or removing one person changes nobody else's rows.
 
 Persons are identified by a 128-bit hash of their id, with a random key for each source from the system's generator. The
 probability that any two of n ids share a hash is below n^2 / 2^129 (2^-59 for 2^35 rows), for any ids. Two persons who
@@ -13,7 +15,7 @@ Cost: a hash and a look-up for each row (`rust/core/src/people.rs`), and a bit f
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +31,7 @@ __all__ = ["Kept", "People", "first_rows"]
 
 _PERSONS = 7 << 20  # persons in memory at a time: about 300 MB
 _UNLIMITED = 2**62
+_LEAST_RANGE = 2**56  # of hashes in a pass: at most 256 passes
 
 
 class People:
@@ -41,12 +44,15 @@ class People:
     k
         How many rows of a person to keep.
     persons
-        About how many persons are held in memory at a time; more persons take more passes.
+        About how many persons (at random: rows) are held in memory at a time; more take more passes.
+    keep
+        ``"first"`` or ``"random"``.
     """
 
-    def __init__(self, name: str, k: int, persons: int = _PERSONS) -> None:
+    def __init__(self, name: str, k: int, persons: int = _PERSONS, *, keep: str = "first") -> None:
         self._name, self._k, self._persons = name, k, persons
-        self._key = (secrets.randbits(64), secrets.randbits(64))
+        self.random = keep == "random"
+        self._key, self._lot = ((secrets.randbits(64), secrets.randbits(64)) for _ in range(2))
         self._kind: str | None = None
 
     def once(self) -> Callable[[pa.ChunkedArray], pa.Array]:
@@ -56,6 +62,8 @@ class People:
 
     def kept(self, passes: Callable[[], Iterable[pa.ChunkedArray]]) -> Kept:
         """Return the rows to keep of a table that can be read several times, in bounded memory."""
+        if self.random:
+            return self._at_random(passes)
         first = _core.FirstRows(self._k, self._persons)
         mask: pa.Array | None = None
         before: _Digest | None = None
@@ -72,6 +80,56 @@ class People:
             mask = part if mask is None else pc.and_(mask, part)
             if not first.next_pass():
                 return Kept(self._hashes, mask, digest)
+
+    def tally(
+        self, passes: Callable[[], Iterable[pa.ChunkedArray]], cells: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Return how many persons have how many rows, by the least number of rows of each cell: private."""
+        found = np.zeros(len(cells), dtype=np.int64)
+        for sorted_rows in self._sorted(passes):
+            numbers = np.diff(np.append(sorted_rows.begins, len(sorted_rows.rows)))
+            found += np.bincount(np.searchsorted(cells, numbers, side="right") - 1, minlength=len(cells))
+        return found
+
+    def _at_random(self, passes: Callable[[], Iterable[pa.ChunkedArray]]) -> Kept:
+        kept, digest = np.empty(0, dtype=np.bool_), _Digest()
+        for some in self._sorted(passes):
+            if not kept.size:
+                kept = np.zeros(some.digest.rows, dtype=np.bool_)
+            digest = some.digest
+            numbers = np.diff(np.append(some.begins, len(some.rows)))
+            person = np.repeat(np.arange(len(numbers)), numbers)
+            place = np.arange(len(some.rows)) - some.begins[person]
+            word = some.hashes[:, 1] + place.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            priority = _core.id_hashes(self._lot, word ^ some.hashes[:, 0])[:, 0]
+            order = np.lexsort((priority, person))
+            kept[some.rows[order[place < self._k]]] = True  # the order is that of persons, so places fit it too
+        return Kept(self._hashes, pa.array(kept), digest)
+
+    def _sorted(self, passes: Callable[[], Iterable[pa.ChunkedArray]]) -> Iterator[_Sorted]:
+        """Yield all rows, sorted by person, for one range of hashes after the other."""
+        low, width, before = 0, 2**64, None
+        while low < 2**64:
+            hashes, rows, held, digest = [], [], 0, _Digest()
+            for person in passes():
+                each = self._hashes(person)
+                inside = _within(each, low, width)
+                hashes.append(each[inside])
+                rows.append(digest.rows + inside)
+                digest.add(each)
+                held += len(inside)
+                while held > self._persons and width > _LEAST_RANGE:
+                    width //= 2
+                    for i, some in enumerate(hashes):
+                        there = _within(some, low, width)
+                        hashes[i], rows[i] = some[there], rows[i][there]
+                    held = sum(map(len, rows))
+            if before not in (None, digest):
+                raise _changed()
+            before = digest
+            low += width
+            if rows:
+                yield _Sorted.of(np.concatenate(hashes), np.concatenate(rows), digest)
 
     def _hashes(self, person: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
         parts = [self._hash(chunk) for chunk in person.chunks]
@@ -150,6 +208,29 @@ class Kept:
                 raise _changed()
 
         return keep, end
+
+
+@dataclass(frozen=True, eq=False)
+class _Sorted:
+    """Rows sorted by person, and in order for each person; where each person begins; and a digest of the whole pass."""
+
+    hashes: npt.NDArray[np.uint64]
+    rows: npt.NDArray[np.int64]
+    begins: npt.NDArray[np.int64]
+    digest: _Digest
+
+    @classmethod
+    def of(cls, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64], digest: _Digest) -> _Sorted:
+        order = np.lexsort((rows, hashes[:, 1], hashes[:, 0]))
+        hashes = hashes[order]
+        changes = (hashes[1:] != hashes[:-1]).any(axis=1)
+        begins = np.flatnonzero(np.append(True, changes)) if len(hashes) else np.empty(0, dtype=np.int64)
+        return cls(hashes, rows[order], begins, digest)
+
+
+def _within(hashes: npt.NDArray[np.uint64], low: int, width: int) -> npt.NDArray[np.int64]:
+    """Return the rows whose hashes are in a range."""
+    return np.flatnonzero((hashes[:, 0] >= np.uint64(low)) & (hashes[:, 0] - np.uint64(low) <= np.uint64(width - 1)))
 
 
 @dataclass

@@ -10,9 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from chicle.codecs import Codec
 from chicle.counting.countable import Countable
-from chicle.counting.counter import Counter
+from chicle.counting.counts import Counts
 from chicle.counting.records import Records
 from chicle.errors import SchemaError
 from chicle.schema import Schema
@@ -53,7 +56,7 @@ class Source(ABC):
     """Whether `reduce` leaves out the rows of a person above the declared maximum. If not, a `person` is refused."""
 
     def __init__(self, schema: Schema, *, room: float = IN_MEMORY, threads: int | None = None) -> None:
-        self._unit = schema.person, schema.max_records_per_person
+        self._unit = schema.person, schema.max_records_per_person, schema.keep
         self._room, self._threads = room, threads
 
     @property
@@ -84,17 +87,35 @@ class Source(ABC):
         >>> open_source({"smoker": [True, False], "patient": [1, 2]}, schema).promise
         "Protects every person: of each value of 'patient' at most one row was kept."
         """
-        person, k = self._unit
+        person, k, keep = self._unit
         rows, kept = ("one row", "was kept") if k == 1 else (f"{k} rows", "were kept")
         if person is None:
             return f"Protects a person with {rows} at most: an assumption, for no column tells whose row it is."
         if self.coded:
             return f"Protects a person with {rows} at most: an assumption, for records do not tell whose row it is."
-        return f"Protects every person: of each value of {person!r} at most {rows} {kept}."
+        how = ", at random" if keep == "random" else ""
+        return f"Protects every person: of each value of {person!r} at most {rows} {kept}{how}."
+
+    def person_rows(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+        """Return how many persons have how many rows, before any limit: private; None if it cannot be told.
+
+        Parameters
+        ----------
+        cells
+            The least number of rows of each cell, from 1 on.
+        """
+        del cells
+        return None
+
+    def close(self) -> None:  # noqa: B027 - most sources keep nothing
+        """Drop what was kept for further passes, on this machine or others; by default nothing is. A fit ends with it.
+
+        The source can be read again.
+        """
 
     def check_unit(self, schema: Schema) -> None:
         """Raise unless a schema has the same person column and maximum as the source."""
-        if (schema.person, schema.max_records_per_person) != self._unit:
+        if (schema.person, schema.max_records_per_person, schema.keep) != self._unit:
             raise SchemaError(
                 "the source was opened with a schema of another `person` or `max_records`; open it with this one"
             )
@@ -118,9 +139,8 @@ class Source(ABC):
         self.check_unit(codec.schema)
         first = self.reduce(FirstPass(codec, self._room, self._threads), list(codec.schema.domain))
 
-        def again(counter: Counter) -> tuple[Counter, int]:
-            task = Count(codec, counter)
-            done = self.reduce(task, task.columns)
-            return done.counter, done.rows
+        def again(counts: Counts) -> Counts:
+            task = Count(codec, counts)
+            return self.reduce(task, task.columns).counts
 
         return first.countable(again)

@@ -7,6 +7,7 @@ is read as text, and encoding then reports the problem. Arrow's own messages quo
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -20,18 +21,21 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from chicle.columns.base import is_text
+from chicle.columns.marks import NO_VALUE, is_mark
 from chicle.errors import ArtefactError, ChicleError, ParameterError
 from chicle.schema import Schema
 from chicle.sources.csv_header import NOT_UTF8, check_header
+from chicle.sources.dialect import dialect_of, fields_differ
+from chicle.sources.sheets import read_sheet
 
-__all__ = ["check_ending", "layout", "read_batches", "read_table", "write_table"]
+__all__ = ["check_ending", "layout", "read_batches", "read_table", "write_explained", "write_table"]
 
 _Table = TypeVar("_Table", pa.Table, pa.RecordBatch)
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_WRITTEN = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
-_NULLS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None"]
+_NULLS = list(NO_VALUE)
 _WHERE = re.compile(r"In CSV column #(\d+)")
 # The type to try next if a column cannot be read as a type; otherwise text.
 _WIDER = {pa.null(): pa.int64(), pa.int64(): pa.float64()}
@@ -40,22 +44,24 @@ _BATCH_ROWS = 2**17
 _BLOCK_BYTES = 2**23  # of CSV that make a batch
 
 
-def check_ending(path: str | Path) -> str:
-    """Return the kind of a file by its name: ``".csv"``, ``".tsv"``, ``"parquet"`` or ``"arrow"``."""
+def check_ending(path: str | Path, *, written: bool = False) -> str:
+    """Return the kind of a file by its name: ``".csv"``, ``".tsv"``, ``".xlsx"``, ``"parquet"`` or ``"arrow"``."""
     name = Path(path).name.lower()
     ending = Path(name.removesuffix(".gz")).suffix
-    if ending in _DELIMITERS:
+    if ending in _WRITTEN:
         return ending
     if not name.endswith(".gz"):
         if ending in _PARQUET:
             return "parquet"
         if ending in _ARROW:
             return "arrow"
-    known = "*.csv, *.csv.gz, *.tsv, *.parquet, *.arrow, *.feather"
+        if ending == ".xlsx" and not written:
+            return ending
+    known = "*.csv, *.csv.gz, *.tsv, *.parquet, *.arrow, *.feather" + ("" if written else ", *.xlsx")
     raise ParameterError(f"{path} has an unknown ending; a table is one of {known}")
 
 
-def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
+def read_table(path: str | Path, schema: Schema | None = None, *, as_text: bool = False) -> pa.Table:
     r"""Return the table in a file.
 
     Parameters
@@ -64,6 +70,8 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
         A file that ends in .csv, .tsv (or these and .gz), .parquet, .arrow or .feather.
     schema
         Declares the types of a CSV file; without it, types are guessed.
+    as_text
+        Read every column of a CSV file as text instead, so that 007 is not 7.
 
     Examples
     --------
@@ -81,7 +89,7 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
                 return file.read()
         if kind == "arrow":
             return _read_arrow(path)
-        return _read_csv(path, _DELIMITERS[kind], schema)
+        return read_sheet(path) if kind == ".xlsx" else _read_csv(path, schema, as_text=as_text)
 
 
 def layout(path: str | Path, schema: Schema | None = None) -> pa.Schema:
@@ -97,11 +105,14 @@ def layout(path: str | Path, schema: Schema | None = None) -> pa.Schema:
         if kind == "arrow":
             with _open_arrow(path) as reader:
                 return reader.schema
-        asked = _asked(schema)
-        with closing(_CsvBatches(path, _DELIMITERS[kind], schema)) as batches:
-            begins = batches.open()
+        if kind == ".xlsx":
+            begins = read_sheet(path).schema
+        else:
+            with closing(_CsvBatches(path, schema)) as batches:
+                begins = batches.open()
         if schema is None:
             return begins
+        asked = _asked(schema, declared=True)
         return pa.schema([(name, asked.get(name, pa.null())) for name in begins.names])
 
 
@@ -118,8 +129,11 @@ def read_batches(
             yield from _parquet_batches(path, names, schema)
         elif kind == "arrow":
             yield from _arrow_batches(path, names)
+        elif kind == ".xlsx":
+            for batch in read_sheet(path).select(names).to_batches(_BATCH_ROWS):
+                yield batch, 1.0
         else:
-            with closing(_CsvBatches(path, _DELIMITERS[kind], schema)) as batches:
+            with closing(_CsvBatches(path, schema)) as batches:
                 yield from batches.read(names)
 
 
@@ -133,6 +147,10 @@ def _explained(path: str | Path) -> Iterator[None]:
             raise
         if "UTF8" in str(error):
             raise ArtefactError(f"{path} cannot be read: {NOT_UTF8}") from None
+        if "columns, got" in str(error) and (where := fields_differ(path, dialect_of(path))) is not None:
+            raise ArtefactError(
+                f"{path} cannot be read: {where}; quote fields that hold the separator, or correct the line"
+            ) from None
         raise ArtefactError(
             f"{path} cannot be read as the kind of file that its ending says: it is empty, cut short, of another kind, "
             "or its rows differ in length"
@@ -146,7 +164,7 @@ def _explained(path: str | Path) -> Iterator[None]:
 
 def write_table(table: pa.Table | Iterable[pa.Table], path: str | Path) -> int:
     """Write a table, whole or in parts, in the format of the file's ending; return its number of rows."""
-    kind = check_ending(path)
+    kind = check_ending(path, written=True)
     parts = iter([table] if isinstance(table, pa.Table) else table)
     first = next(parts)
     if kind == "arrow" and any(pa.types.is_dictionary(dtype) for dtype in first.schema.types):
@@ -162,6 +180,18 @@ def write_table(table: pa.Table | Iterable[pa.Table], path: str | Path) -> int:
     return rows
 
 
+def write_explained(table: pa.Table | Iterable[pa.Table], beside: Path, output: str | Path) -> int:
+    """Write a table as `write_table` does, to a place beside `output`; errors say what to do, and name `output`."""
+    try:
+        return write_table(table, beside)
+    except (OSError, pa.ArrowException) as error:
+        number = getattr(error, "errno", None)
+        why = "a column has a type that this format cannot hold; try .parquet"
+        if number is not None:
+            why = f"{os.strerror(number)}; make room, or choose another place"
+        raise ArtefactError(f"{output} cannot be written: {why}") from None
+
+
 @contextmanager
 def _writer(path: str | Path, kind: str, schema: pa.Schema) -> Iterator[Any]:
     if kind == "parquet":
@@ -173,7 +203,7 @@ def _writer(path: str | Path, kind: str, schema: pa.Schema) -> Iterator[Any]:
         if kind == "arrow":
             made = pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression="zstd"))
         else:
-            made = pcsv.CSVWriter(file, schema, write_options=pcsv.WriteOptions(delimiter=_DELIMITERS[kind]))
+            made = pcsv.CSVWriter(file, schema, write_options=pcsv.WriteOptions(delimiter=_WRITTEN[kind]))
         with made as writer:
             yield writer
 
@@ -229,45 +259,102 @@ def _parquet_batches(
             yield batch, rows / total
 
 
-def _read_csv(path: str | Path, delimiter: str, schema: Schema | None) -> pa.Table:
-    types = _asked(schema)
-    parse = pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    names = _names(path, parse)
-    # In a table of one column, an empty line is a row.
-    parse.ignore_empty_lines = len(names) > 1
+class _Csv:
+    """How a CSV file is read: its dialect, its names, its types."""
+
+    def __init__(self, path: str | Path, schema: Schema | None) -> None:
+        self.path, self.schema = path, schema
+        self.dialect = dialect_of(path)
+        self.names = check_header(path, self.dialect, () if schema is None else schema.columns)
+        self.types = _asked(schema)
+        self.parse = pcsv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True)
+        # In a table of one column, an empty line is a row.
+        self.parse.ignore_empty_lines = len(self.names) > 1
+
+    def options(self, names: Sequence[str] | None = None, block: int | None = None) -> dict[str, Any]:
+        """Return the options of pyarrow to read some columns."""
+        read = pcsv.ReadOptions(
+            block_size=block, encoding=self.dialect.encoding, column_names=self.names, skip_rows_after_names=1
+        )
+        convert = pcsv.ConvertOptions(
+            column_types=self.types,
+            null_values=_NULLS,
+            include_columns=None if names is None else list(names),
+            decimal_point=self.dialect.decimal,
+        )
+        return {"read_options": read, "parse_options": self.parse, "convert_options": convert}
+
+    def widen(self, error: pa.ArrowInvalid) -> None:
+        """Take a wider type for the column that could not be read; raise any other error."""
+        found = _WHERE.search(str(error))
+        if found is None:
+            raise error
+        name = self.names[int(found[1])]
+        if self.types.get(name) == pa.string():
+            raise error
+        self.types[name] = _WIDER.get(self.types.get(name), pa.string())
+
+    def cleaned(self, table: _Table) -> _Table:
+        """Return a table with trimmed texts, decimal points in those that are numbers, and null for empty ones.
+
+        Declared values that begin or end with a space, and a declared empty text, stay.
+        """
+        columns = {} if self.schema is None else self.schema.columns
+        for i, field in enumerate(table.schema):
+            if not is_text(field.type):
+                continue
+            column, values = columns.get(field.name), table.column(i)
+            declared = () if column is None else column.declared_values
+            if not any(isinstance(value, str) and value != value.strip() for value in declared):
+                values = pc.utf8_trim_whitespace(values)
+            if "" not in declared:
+                values = pc.if_else(pc.equal(values, ""), None, values)
+            if self.dialect.decimal == "," and (column is None or column.arrow_type in (pa.int64(), pa.float64())):
+                values = _with_points(values)
+            table = table.set_column(i, field.name, values)
+        return table
+
+
+def _with_points(values: Any) -> Any:  # noqa: ANN401 - an array, chunked or not
+    """Return texts with decimal points, if they are numbers with decimal commas, and marks of missing values."""
+    distinct = values.unique().drop_null()
+    numbers = pc.match_substring_regex(distinct, r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$")
+    if not all(is_mark(text) for text in distinct.filter(pc.invert(numbers)).to_pylist()):
+        return values
+    return pc.replace_substring(values, ",", ".")
+
+
+def _read_csv(path: str | Path, schema: Schema | None, *, as_text: bool) -> pa.Table:
+    csv = _Csv(path, schema)
+    if as_text:
+        csv.types = dict.fromkeys(csv.names, pa.string())
     while True:
         try:
-            table = pcsv.read_csv(
-                path, parse_options=parse, convert_options=pcsv.ConvertOptions(column_types=types, null_values=_NULLS)
-            )
+            table = pcsv.read_csv(path, **csv.options())
         except pa.ArrowInvalid as error:  # noqa: PERF203 - once for each column that is not as declared
-            _widen(types, names, error)
+            csv.widen(error)
         else:
             break
     _check_texts(path, table.schema)
     table = _as_integers(table, [name for name, dtype in _asked(schema).items() if dtype == pa.int64()])
-    return _empty_as_missing(table, schema)
+    return csv.cleaned(table)
 
 
 class _CsvBatches:
     """A CSV file in batches; a column that cannot be read as declared is read as text from there on."""
 
-    def __init__(self, path: str | Path, delimiter: str, schema: Schema | None) -> None:
-        self._path, self._schema, self._types = path, schema, _asked(schema)
+    def __init__(self, path: str | Path, schema: Schema | None) -> None:
+        self._path, self._csv = path, _Csv(path, schema)
         self._size = max(Path(path).stat().st_size, 1)
         self._file = pa.OSFile(str(path))
         self._gzipped = str(path).lower().endswith(".gz")
-        self._parse = pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        self._names = _names(path, self._parse)
-        # In a table of one column, an empty line is a row.
-        self._parse.ignore_empty_lines = len(self._names) > 1
 
     def close(self) -> None:
         self._file.close()
 
     def open(self) -> pa.Schema:
         """Return the columns and their types, by the first rows."""
-        return self._reader(self._names).schema
+        return self._reader(self._csv.names).schema
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
         """Yield batches of some columns."""
@@ -279,9 +366,9 @@ class _CsvBatches:
                     fresh = batch.slice(min(skip, len(batch)))
                     skip -= len(batch) - len(fresh)
                     done += len(fresh)
-                    yield _empty_as_missing(fresh, self._schema), min(self._file.tell() / self._size, 1.0)
+                    yield self._csv.cleaned(fresh), min(self._file.tell() / self._size, 1.0)
             except pa.ArrowInvalid as error:
-                _widen(self._types, self._names, error)
+                self._csv.widen(error)
             else:
                 return
 
@@ -290,46 +377,26 @@ class _CsvBatches:
             # Opened again: an abandoned reader may still be reading ahead from its file.
             self._file = pa.OSFile(str(self._path))
             stream = pa.CompressedInputStream(self._file, "gzip") if self._gzipped else self._file
-            convert = pcsv.ConvertOptions(column_types=self._types, null_values=_NULLS, include_columns=list(names))
-            blocks = pcsv.ReadOptions(block_size=_BLOCK_BYTES)
             try:
-                reader = pcsv.open_csv(stream, blocks, self._parse, convert)
+                reader = pcsv.open_csv(stream, **self._csv.options(names, _BLOCK_BYTES))
             except pa.ArrowInvalid as error:
-                _widen(self._types, self._names, error)
+                self._csv.widen(error)
                 continue
             _check_texts(self._path, reader.schema)
             return reader
 
 
-def _widen(types: dict[str, pa.DataType], names: Sequence[str], error: pa.ArrowInvalid) -> None:
-    """Take a wider type for the column that could not be read; raise any other error."""
-    found = _WHERE.search(str(error))
-    if found is None:
-        raise error
-    name = names[int(found[1])]
-    if types.get(name) == pa.string():
-        raise error
-    types[name] = _WIDER.get(types.get(name), pa.string())
-
-
-def _asked(schema: Schema | None) -> dict[str, pa.DataType]:
-    """Return the types that a schema declares."""
+def _asked(schema: Schema | None, *, declared: bool = False) -> dict[str, pa.DataType]:
+    """Return the types with which to read a file: the declared ones, or text where columns themselves read texts."""
     columns = {} if schema is None else schema.columns
-    types = {name: dtype for name, column in columns.items() if (dtype := column.arrow_type) is not None}
+    types = {}
+    for name, column in columns.items():
+        dtype = column.arrow_type if declared or not column.reads_texts else pa.string()
+        if dtype is not None:
+            types[name] = dtype
     if schema is not None and schema.person is not None:
         types[schema.person] = pa.string()  # 007 is not 7
     return types
-
-
-def _empty_as_missing(table: _Table, schema: Schema | None) -> _Table:
-    """Return a table in which empty texts are missing values, unless the empty text is a declared value."""
-    columns = {} if schema is None else schema.columns
-    kept = [name for name, column in columns.items() if "" in column.declared_values]
-    for i, field in enumerate(table.schema):
-        if is_text(field.type) and field.name not in kept:
-            values = table.column(i)
-            table = table.set_column(i, field.name, pc.if_else(pc.equal(values, ""), None, values))
-    return table
 
 
 def _check_texts(path: str | Path, types: pa.Schema) -> None:
@@ -348,13 +415,6 @@ def _as_integers(table: pa.Table, names: list[str]) -> pa.Table:
                 continue
             table = table.set_column(table.column_names.index(name), name, whole)
     return table
-
-
-def _names(path: str | Path, parse: pcsv.ParseOptions) -> list[str]:
-    check_header(path, parse.delimiter)
-    with pcsv.open_csv(path, parse_options=parse) as reader:
-        names: list[str] = reader.schema.names
-    return names
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:

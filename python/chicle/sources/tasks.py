@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from chicle.codecs import Codec
+from chicle.codecs.check import offending
 from chicle.counting.countable import Countable
-from chicle.counting.counter import Counter
+from chicle.counting.counts import Counts
 from chicle.counting.passes import Pass, Passes
 from chicle.counting.records import Records
-from chicle.domain import Clique, Domain
+from chicle.domain import Domain
 from chicle.errors import SchemaError
-from chicle.query import one_ways
 from chicle.sources.people import first_rows
 
 __all__ = ["CheckTable", "Collect", "Columns", "Count", "FirstPass", "Task"]
@@ -96,9 +96,10 @@ class FirstPass(Task[Records]):
     """
 
     def __init__(self, codec: Codec, room: float, threads: int | None = None) -> None:
-        self._codec, self._room, self._threads = codec, room, threads
+        self._codec, self._room = codec, room
         self._held: list[Records] = []
-        self._counter: Counter | None = None
+        self._first = Passes.first(codec.base, threads)  # copies of the task share the key of its digest
+        self._counted: Counts | None = None
 
     def prepare(self, batch: Columns) -> Records:
         """Return the codes of a batch, after a check of its rows."""
@@ -108,8 +109,8 @@ class FirstPass(Task[Records]):
 
     def add(self, prepared: Records) -> None:
         """Keep the codes of the next batch, or count them."""
-        if self._counter is not None:
-            self._counter.update(prepared)
+        if self._counted is not None:
+            self._counted.add(prepared)
             return
         self._held.append(prepared)
         self._room -= sum(prepared[name].nbytes for name in prepared)
@@ -118,29 +119,25 @@ class FirstPass(Task[Records]):
 
     def merge(self, other: FirstPass) -> None:
         """Add the rows that follow."""
-        if other._counter is not None:
-            self._count().merge(other._counter)
+        if other._counted is not None:
+            self._count().merge(other._counted)
         while other._held:
             self.add(other._held.pop(0))
 
     def countable(self, again: Pass) -> Countable:
         """Return the rows as records, or as passes, which read the source again for each count."""
         base, k = self._codec.base, self._codec.max_records_per_person
-        if self._counter is None:
+        if self._counted is None:
             return join(self._held, base, k)
-        counted = dict(zip(self._cliques(), self._counter.result(), strict=True))
-        return Passes(again, base, k, counted)
+        return Passes(again, base, k, self._counted)
 
-    def _cliques(self) -> list[Clique]:
-        return [(), *one_ways(self._codec.base)]
-
-    def _count(self) -> Counter:
-        """Return the counter of 1-ways, after it has counted all kept rows."""
-        if self._counter is None:
-            self._counter = Counter(self._codec.base, self._cliques(), self._threads)
+    def _count(self) -> Counts:
+        """Return the counts of 1-ways, after all kept rows are counted."""
+        if self._counted is None:
+            self._counted = self._first
             while self._held:
-                self._counter.update(self._held.pop())
-        return self._counter
+                self._counted.add(self._held.pop())
+        return self._counted
 
 
 class Count(Task[Records]):
@@ -150,50 +147,57 @@ class Count(Task[Records]):
     ----------
     codec
         The codec.
-    counter
-        The counter, over attributes of the codec's `base`.
+    counts
+        What rows are added to, over attributes of the codec's `base`.
     """
 
-    def __init__(self, codec: Codec, counter: Counter) -> None:
-        self._codec = codec
-        self.counter, self.rows = counter, 0
+    def __init__(self, codec: Codec, counts: Counts) -> None:
+        self._codec, self.counts = codec, counts
+        self._domain = counts.counter.domain
 
     @property
     def columns(self) -> list[str]:
         """The columns that it reads."""
-        return self._codec.needed(list(self.counter.domain))
+        return self._codec.needed(list(self._domain))
 
     def prepare(self, batch: Columns) -> Records:
         """Return the codes of a batch."""
-        codes = self._codec.codes(batch, list(self.counter.domain))
-        return Records(codes, self.counter.domain, max_records_per_person=self._codec.max_records_per_person)
+        return Records(self._codec.codes(batch, list(self._domain)), self._domain)
 
     def add(self, prepared: Records) -> None:
         """Count the next batch."""
-        self.counter.update(prepared)
-        self.rows += len(prepared)
+        self.counts.add(prepared)
 
     def merge(self, other: Count) -> None:
         """Add the counts of the rows that follow."""
-        self.counter.merge(other.counter)
-        self.rows += other.rows
+        self.counts.merge(other.counts)
 
 
-class CheckTable(Task[list[str]]):
+class CheckTable(Task[tuple[list[str], dict[str, list[str]]]]):
     """Collect the problems of a table under a schema; rows of persons are not limited.
+
+    Parameters
+    ----------
+    codec
+        The codec of the schema.
+    show
+        How many values that break a rule to keep for each column; they are NOT PRIVATE.
 
     Attributes
     ----------
     problems
         A sentence for each broken rule, in the order in which they were found.
+    values
+        Some values that break a rule, by column.
     """
 
-    def __init__(self, codec: Codec) -> None:
-        self._codec = codec
+    def __init__(self, codec: Codec, *, show: int = 0) -> None:
+        self._codec, self._show = codec, show
         self.problems: dict[str, None] = {}
+        self.values: dict[str, dict[str, None]] = {}
 
-    def prepare(self, batch: Columns) -> list[str]:
-        """Return the problems of a batch: its columns, its persons, its values."""
+    def prepare(self, batch: Columns) -> tuple[list[str], dict[str, list[str]]]:
+        """Return the problems of a batch, of its columns, its persons and its values, and values to show."""
         schema = self._codec.schema
         problems = self._codec.misfits(batch)
         if schema.person is not None and schema.person in batch:
@@ -201,15 +205,29 @@ class CheckTable(Task[list[str]]):
                 first_rows(schema.person, batch[schema.person], schema.max_records_per_person)
             except SchemaError as error:
                 problems.append(str(error))
-        return [*problems, *self._codec.check(batch)]
+        problems += self._codec.check(batch)
+        if not self._show or not problems:
+            return problems, {}
+        columns = {name: schema.columns[name] for name in schema.domain if name in batch}
+        plain = {name: one for name, one in columns.items() if not one.beside}
+        return problems, {name: offending(one, batch[name], self._show) for name, one in plain.items()}
 
-    def add(self, prepared: list[str]) -> None:
+    def add(self, prepared: tuple[list[str], dict[str, list[str]]]) -> None:
         """Add the problems of the next batch."""
-        self.problems.update(dict.fromkeys(prepared))
+        problems, values = prepared
+        self.problems.update(dict.fromkeys(problems))
+        self._keep(values)
 
     def merge(self, other: CheckTable) -> None:
         """Add the problems of the rows that follow."""
         self.problems.update(other.problems)
+        self._keep(other.values)
+
+    def _keep(self, values: Mapping[str, Iterable[str]]) -> None:
+        for name, some in values.items():
+            kept = {**self.values.get(name, {}), **dict.fromkeys(some)}
+            if kept:
+                self.values[name] = dict.fromkeys([*kept][: self._show])
 
 
 def join(batches: list[Records], domain: Domain, max_records_per_person: int) -> Records:

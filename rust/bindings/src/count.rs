@@ -4,10 +4,10 @@ use std::num::NonZero;
 
 use chicle_core::count as kernel;
 use chicle_core::table::Table;
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::convert::{Axes, Codes, columns, slices, tables};
+use crate::convert::{Axes, Codes, columns, tables};
 use crate::enter::enter;
 use crate::errors::Names;
 use crate::handle::Handle;
@@ -64,17 +64,6 @@ impl Counter {
             let batch = Table::new(columns, counter.cardinalities().to_vec())?;
             counter.update(&batch, cancel)
         })
-    }
-
-    fn merge(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-        // A copy, so that two counters merged into each other do not wait for each other's lock.
-        let other = other.0.with(py, |other, _| Ok(other.clone()))?;
-        self.0.with(py, |counter, cancel| counter.merge(&other, cancel))
-    }
-
-    fn add_tables(&self, py: Python<'_>, tables: Vec<PyReadonlyArray1<'_, i64>>) -> PyResult<()> {
-        let tables = slices(&tables)?;
-        self.0.with(py, |counter, _| counter.add_tables(&tables))
     }
 
     fn result<'py>(&self, py: Python<'py>) -> PyResult<Tables<'py>> {

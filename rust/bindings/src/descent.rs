@@ -39,9 +39,31 @@ impl Descent {
         Handle::new(py, threads, names, make).map(Self)
     }
 
+    /// Leave attributes as they are from now on.
+    fn freeze(&self, py: Python<'_>, attributes: Vec<usize>) -> PyResult<()> {
+        self.0.with(py, |descent, _| {
+            descent.freeze(&attributes);
+            Ok(())
+        })
+    }
+
     /// One sweep; the number of moves.
     fn sweep(&self, py: Python<'_>, threshold: f64, noise: f64) -> PyResult<usize> {
         self.0.with(py, |descent, cancel| descent.sweep(threshold, noise, cancel))
+    }
+
+    /// One visit to each ordinal attribute, with moments in the loss; the number of moves.
+    fn polish(
+        &self,
+        py: Python<'_>,
+        amounts: Vec<Option<Vec<f64>>>,
+        strength: f64,
+        sigma: f64,
+        threshold: f64,
+        noise: f64,
+    ) -> PyResult<usize> {
+        let pull = kernel::Pull { strength, sigma };
+        self.0.with(py, |descent, cancel| descent.polish(&amounts, pull, threshold, noise, cancel))
     }
 
     /// Mean target error and loss.

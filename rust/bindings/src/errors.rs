@@ -83,7 +83,6 @@ impl Names {
                  cliques are too many or too large for a junction tree. Measure fewer or smaller cliques, raise \
                  memory_limit, or use gum or descent, which have no such limit"
             )),
-            Error::CounterMismatch => DomainError::new_err(error.to_string()),
             Error::CounterIncomplete => ChicleError::new_err(error.to_string()),
             Error::ScaleOutOfRange { .. } => PrivacyError::new_err(error.to_string()),
             Error::InvalidParameter(_) | Error::NoThreads { .. } => ParameterError::new_err(error.to_string()),

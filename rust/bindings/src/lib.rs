@@ -9,17 +9,22 @@ mod census;
 mod convert;
 mod count;
 mod descent;
+mod digest;
 mod draw;
 mod enter;
 mod errors;
 mod gum;
 mod handle;
+mod mixture;
 mod noise;
 mod pack;
 mod people;
 mod pgm;
 mod project;
+mod response;
+mod reweight;
 mod score;
+mod sets;
 
 use pyo3::prelude::*;
 
@@ -34,8 +39,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<project::Projection>()?;
     module.add_class::<gum::Gum>()?;
     module.add_class::<descent::Descent>()?;
+    module.add_class::<mixture::Mixture>()?;
     module.add_class::<pgm::Pgm>()?;
     module.add_function(wrap_pyfunction!(pgm::model_cells, module)?)?;
+    module.add_class::<reweight::Reweight>()?;
+    module.add_function(wrap_pyfunction!(response::best_responses, module)?)?;
     module.add_function(wrap_pyfunction!(draw::draw, module)?)?;
     module.add_function(wrap_pyfunction!(noise::rounded_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(noise::discrete_laplace, module)?)?;
@@ -47,7 +55,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(score::distances, module)?)?;
     module.add_function(wrap_pyfunction!(score::distances_of_counts, module)?)?;
     module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
+    module.add_function(wrap_pyfunction!(sets::choose_sets, module)?)?;
     module.add_function(wrap_pyfunction!(people::id_hashes, module)?)?;
     module.add_class::<people::FirstRows>()?;
+    module.add_function(wrap_pyfunction!(digest::digest, module)?)?;
     Ok(())
 }

@@ -115,9 +115,6 @@ pub enum Error {
         /// The bytes requested.
         bytes: usize,
     },
-    /// Two streaming counters that do not count the same queries over the same domain.
-    #[error("only counters over the same domain and cliques can be merged")]
-    CounterMismatch,
     /// A counter whose last pass was interrupted: some of its counts are missing.
     #[error("an interrupted pass left this counter incomplete; start a new one")]
     CounterIncomplete,

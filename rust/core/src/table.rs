@@ -134,6 +134,21 @@ impl Codes {
         })
     }
 
+    /// Codes below `cardinality`, in the smallest type.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    #[expect(clippy::cast_possible_truncation, reason = "the type holds every code below the cardinality")]
+    pub fn of(cardinality: u32, given: impl ExactSizeIterator<Item = u32>) -> Result<Self> {
+        let mut codes = Self::zeros(cardinality, given.len())?;
+        match &mut codes {
+            Self::U8(codes) => codes.iter_mut().zip(given).for_each(|(to, code)| *to = code as u8),
+            Self::U16(codes) => codes.iter_mut().zip(given).for_each(|(to, code)| *to = code as u16),
+            Self::U32(codes) => codes.iter_mut().zip(given).for_each(|(to, code)| *to = code),
+        }
+        Ok(codes)
+    }
+
     /// The codes, to read.
     #[must_use]
     pub fn column(&self) -> Column<'_> {

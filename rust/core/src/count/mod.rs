@@ -142,21 +142,6 @@ impl Results {
         cancel.check()
     }
 
-    fn merge(&mut self, other: &Self) {
-        let pairs = self.0.iter_mut().flatten().zip(other.0.iter().flatten());
-        for (sum, count) in pairs.flat_map(|(a, b)| a.iter_mut().zip(b)) {
-            *sum += count;
-        }
-    }
-
-    fn add_tables(&mut self, plan: &Plan, tables: &[&[i64]]) {
-        for (counts, block) in self.0.iter_mut().zip(&plan.blocks) {
-            for (table, margin) in counts.iter_mut().zip(&block.margins) {
-                table.iter_mut().zip(tables[margin.query]).for_each(|(sum, count)| *sum += count);
-            }
-        }
-    }
-
     fn into_tables(self, plan: &Plan) -> Vec<Vec<i64>> {
         let mut tables = vec![Vec::new(); plan.cells.len()];
         for (counts, block) in self.0.into_iter().zip(&plan.blocks) {

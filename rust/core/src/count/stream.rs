@@ -1,4 +1,4 @@
-//! Count batches of records as they come, and merge counters.
+//! Count batches of records as they come.
 //!
 //! Each pass has to clear and sum the blocks, so batches are gathered until a pass is worth it (see
 //! [`Counter::rows_per_pass`]); a batch at least that long is counted without a copy.
@@ -20,7 +20,6 @@ const MAX_GATHERED: usize = if cfg!(test) { 1 << 11 } else { 1 << 20 };
 /// Counts of a list of queries over all the records seen so far.
 #[derive(Debug, Clone)]
 pub struct Counter {
-    queries: Vec<Query>,
     plan: Plan,
     /// Absent after an interrupted pass, which leaves the counts incomplete.
     results: Option<Results>,
@@ -38,13 +37,7 @@ impl Counter {
         let row: usize = gathered.iter().map(|codes| codes.column().width()).sum();
         let rows_per_pass = (GATHERED_BYTES / row.max(1)).min(MAX_GATHERED);
         let plan = Plan::new(cardinalities, queries, rows_per_pass, memory_limit)?;
-        Ok(Self {
-            queries: queries.to_vec(),
-            results: Some(Results::new(&plan, &plan.blocks)?),
-            plan,
-            gathered,
-            rows_per_pass,
-        })
+        Ok(Self { results: Some(Results::new(&plan, &plan.blocks)?), plan, gathered, rows_per_pass })
     }
 
     /// How many codes each attribute of a batch has.
@@ -78,32 +71,6 @@ impl Counter {
         if self.gathered.first().is_some_and(|codes| codes.column().len() >= self.rows_per_pass) {
             self.flush(cancel)?;
         }
-        Ok(())
-    }
-
-    /// Add the counts of another counter.
-    ///
-    /// # Errors
-    /// [`Error::CounterMismatch`] where it counts something else; as [`Counter::update`].
-    pub fn merge(&mut self, other: &Self, cancel: &Cancel) -> Result<()> {
-        if self.plan.cardinalities != other.plan.cardinalities || self.queries != other.queries {
-            return Err(Error::CounterMismatch);
-        }
-        let theirs = other.results.as_ref().ok_or(Error::CounterIncomplete)?;
-        self.results.as_mut().ok_or(Error::CounterIncomplete)?.merge(theirs);
-        let columns = other.gathered.iter().map(Codes::column).collect();
-        self.update(&Table::checked_before(columns, other.plan.cardinalities.clone()), cancel)
-    }
-
-    /// Add counts made by another counter, one table for each query.
-    ///
-    /// # Errors
-    /// [`Error::CounterMismatch`] where a table has another size than its query; [`Error::CounterIncomplete`].
-    pub fn add_tables(&mut self, tables: &[&[i64]]) -> Result<()> {
-        if !tables.iter().map(|table| table.len()).eq(self.plan.cells.iter().copied()) {
-            return Err(Error::CounterMismatch);
-        }
-        self.results.as_mut().ok_or(Error::CounterIncomplete)?.add_tables(&self.plan, tables);
         Ok(())
     }
 

@@ -12,6 +12,7 @@
 //! O(records * sum of clique sizes), about 3 ns each for pairs; memory of 4 bytes a cell. Oracle: `naive`.
 //! Chicle's own: no paper describes it.
 
+mod moments;
 #[cfg(test)]
 mod naive;
 mod problem;
@@ -22,8 +23,11 @@ mod visit;
 
 use rayon::prelude::*;
 
+use moments::{Moments, Scores};
 use problem::{Marginal, View};
 use visit::Task;
+
+pub use moments::Pull;
 
 use crate::error::Result;
 use crate::parallel::Cancel;
@@ -94,6 +98,11 @@ impl Descent {
         Ok(Self { columns, records, marginals, views, groups, seed, sweeps: 0, last })
     }
 
+    /// Leave these attributes as they are from now on: their records keep their values.
+    pub fn freeze(&mut self, attributes: &[usize]) {
+        self.groups.iter_mut().for_each(|group| group.retain(|attribute| !attributes.contains(attribute)));
+    }
+
     /// Visit every attribute once, except those that hardly move any more; returns the number of moves.
     ///
     /// Without the cost of the move itself, the loss would fall by some amount. A record moves if half of it exceeds
@@ -103,27 +112,68 @@ impl Descent {
     /// # Errors
     /// [`crate::Error::Interrupted`]: the records keep the moves made so far.
     pub fn sweep(&mut self, threshold: f64, noise: f64, cancel: &Cancel) -> Result<usize> {
+        let resting = self.resting();
+        let moves = self.visit(|a| !resting[a], None, threshold, noise, cancel)?;
+        self.sweeps += 1;
+        Ok(moves)
+    }
+
+    /// Visit every ordinal attribute once, with the moments of its targets in the loss; returns the number of moves.
+    ///
+    /// `amounts` has, for each ordinal attribute, the number that each of its codes stands for; one that is not finite
+    /// has no place in the order. `threshold` and `noise` are as for a sweep.
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`]: the records keep the moves made so far.
+    ///
+    /// # Panics
+    /// Unless there is an entry for each attribute, and a number for each code.
+    pub fn polish(
+        &mut self,
+        amounts: &[Option<Vec<f64>>],
+        pull: Pull,
+        threshold: f64,
+        noise: f64,
+        cancel: &Cancel,
+    ) -> Result<usize> {
+        let scores = Scores::new(amounts, &self.views, &self.columns);
+        let moves = self.visit(|a| !scores.of[a].is_empty(), Some((&scores, pull)), threshold, noise, cancel)?;
+        self.sweeps += 1;
+        Ok(moves)
+    }
+
+    /// Visit some attributes once, in random order; returns the number of moves.
+    fn visit(
+        &mut self,
+        wanted: impl Fn(usize) -> bool,
+        moments: Option<(&Scores, Pull)>,
+        threshold: f64,
+        noise: f64,
+        cancel: &Cancel,
+    ) -> Result<usize> {
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
         Random::new([self.seed, self.sweeps]).shuffle(&mut order);
-        let resting = self.resting();
         let mut moves = 0;
         for group in order {
             cancel.check()?;
-            let members: Vec<usize> = self.groups[group].iter().copied().filter(|&a| !resting[a]).collect();
+            let members: Vec<usize> = self.groups[group].iter().copied().filter(|&a| wanted(a)).collect();
             let mut tasks: Vec<Task> = members.iter().map(|&a| self.take(a)).collect();
             // Whether blocks are distributed over threads changes only the time.
             let alone = members.len() < 4 * rayon::current_num_threads();
             tasks.par_iter_mut().zip(&members).with_max_len(1).for_each(|(task, &a)| {
                 let stream = [self.seed, self.sweeps, a as u64];
                 let bar = threshold + noise * (2.0 / task.weight()).sqrt();
-                visit::visit(&self.views[a], task, &self.columns, bar, stream, alone, cancel);
+                task.moments = moments
+                    .and_then(|(scores, pull)| Moments::new(a, &self.views[a], &task.marginals, scores, pull, bar));
+                if moments.is_none() || task.moments.is_some() {
+                    visit::visit(&self.views[a], task, &self.columns, bar, stream, alone, cancel);
+                }
             });
             for (task, a) in tasks.into_iter().zip(members) {
                 moves += task.moves;
                 self.put_back(task, a);
             }
         }
-        self.sweeps += 1;
         cancel.check()?;
         Ok(moves)
     }
@@ -173,7 +223,7 @@ impl Descent {
         let codes = std::mem::replace(&mut self.columns[attribute], Codes::U8(Vec::new()));
         let incidences = &self.views[attribute].incidences;
         let marginals = incidences.iter().map(|i| std::mem::take(&mut self.marginals[i.marginal])).collect();
-        Task { codes, marginals, moves: 0 }
+        Task { codes, marginals, moments: None, moves: 0 }
     }
 
     fn put_back(&mut self, task: Task, attribute: usize) {

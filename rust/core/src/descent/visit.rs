@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::moments::{Moments, Pulls};
 use super::problem::{Incidence, LANES, Marginal, Offsets, View, first_cell};
 use super::schedule::strided;
 use crate::parallel::Cancel;
@@ -25,6 +26,7 @@ use crate::random::{Random, mix};
 use crate::simd::Lanes;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::avx2;
+use crate::simd::vectorised;
 use crate::table::{Codes, Column};
 
 /// Records whose rows are found at a time.
@@ -44,6 +46,8 @@ pub(super) struct Task {
     pub codes: Codes,
     /// In the order of the view's incidences.
     pub marginals: Vec<Marginal>,
+    /// The moments that moves lower too, if there are any.
+    pub moments: Option<Moments>,
     pub moves: usize,
 }
 
@@ -57,6 +61,11 @@ impl Task {
 /// How many successive blocks use the same residuals: few if there are few records, so that residuals stay fresh.
 pub(super) fn window(blocks: usize) -> usize {
     (blocks / 32).clamp(1, 8)
+}
+
+/// How many windows a polish visits: the records of a quarter of them are enough to move what moments need.
+pub(super) fn polished(windows: usize) -> usize {
+    windows.div_ceil(4)
 }
 
 /// Visit `view`'s attribute once.
@@ -76,11 +85,17 @@ pub(super) fn visit(
     let blocks = records.div_ceil(BLOCK);
     let window = window(blocks);
     let mut proposals: Vec<Proposals> = (0..window).map(|_| Proposals::default()).collect();
-    for number in strided(blocks.div_ceil(window), &mut random) {
+    let windows = blocks.div_ceil(window);
+    let visited = if task.moments.is_some() { polished(windows) } else { windows };
+    for number in strided(windows, &mut random).take(visited) {
         if cancel.is_cancelled() {
             break;
         }
-        let job = Job { view, working: &working, columns, codes: task.codes.column(), key };
+        if let Some(moments) = &mut task.moments {
+            moments.refresh();
+        }
+        let codes = task.codes.column();
+        let job = Job { view, working: &working, columns, codes, moments: task.moments.as_ref(), key };
         let first = number * window;
         let proposals = &mut proposals[..window.min(blocks - first)];
         if alone {
@@ -95,12 +110,16 @@ pub(super) fn visit(
             for (&(record, to), rows) in found.moves.iter().zip(found.rows.chunks_exact(degree)) {
                 let record = record as usize;
                 let from = task.codes.column().code(record);
+                let rise = task.moments.as_ref().map_or(0.0, |moments| moments.rise(columns, record, from, to));
                 let moved = if view.has_buckets {
-                    working.shift_if_better::<true>(rows, from, to, threshold)
+                    working.shift_if_better::<true>(rows, from, to, threshold, rise)
                 } else {
-                    working.shift_if_better::<false>(rows, from, to, threshold)
+                    working.shift_if_better::<false>(rows, from, to, threshold, rise)
                 };
                 if moved {
+                    if let Some(moments) = &mut task.moments {
+                        moments.shift(columns, record, from, to);
+                    }
                     set(&mut task.codes, record, to);
                     task.moves += 1;
                 }
@@ -120,6 +139,10 @@ struct Working {
     terms: Vec<Term>,
     /// By how much a sum must exceed the smallest to be proposed, in 16-bit units.
     gap: i32,
+    /// Fixed-point units of a record.
+    one: f64,
+    /// 16-bit units of a residual of one record and weight 1.
+    scale: f32,
 }
 
 /// An incidence as moves need it.
@@ -212,7 +235,11 @@ impl Working {
             }
         }
         let gap = if view.has_buckets { 0 } else { in_units(terms.iter().map(whole).sum()).into() };
-        Self { exact, lanes, terms, gap }
+        let first = &terms[0];
+        let one = f64::from(first.one);
+        #[expect(clippy::cast_possible_truncation, reason = "an approximation")]
+        let scale = (f64::from(first.unit) * one / first.weight) as f32;
+        Self { exact, lanes, terms, gap, one, scale }
     }
 
     /// Write the residuals back to the marginals.
@@ -237,10 +264,18 @@ impl Working {
         }
     }
 
-    /// Move a record with these rows from one code to another if the exact loss falls; returns whether it moved.
+    /// Move a record with these rows from one code to another if the exact loss falls, by more than moments raise it;
+    /// returns whether it moved.
     #[inline]
-    fn shift_if_better<const BUCKETS: bool>(&mut self, rows: &[u32], from: u32, to: u32, threshold: f64) -> bool {
-        let (mut gain, mut cost) = (0.0, 0.0);
+    fn shift_if_better<const BUCKETS: bool>(
+        &mut self,
+        rows: &[u32],
+        from: u32,
+        to: u32,
+        threshold: f64,
+        rise: f64,
+    ) -> bool {
+        let (mut gain, mut cost) = (-rise * self.one, 0.0);
         for (term, &start) in self.terms.iter().zip(rows) {
             if let Some(places) = term.places::<BUCKETS>(from, to) {
                 let [old, new] = places.map(|place| f64::from(self.exact[(start + place) as usize]));
@@ -310,6 +345,7 @@ struct Job<'a> {
     working: &'a Working,
     columns: &'a [Codes],
     codes: Column<'a>,
+    moments: Option<&'a Moments>,
     key: u64,
 }
 
@@ -322,6 +358,8 @@ struct Proposals {
     rows: Vec<u32>,
     /// The same for all records of the block, incidence by incidence.
     scratch: Vec<[u32; BLOCK]>,
+    /// What moments add for the records of the block.
+    pulls: Pulls,
 }
 
 impl Proposals {
@@ -337,6 +375,9 @@ impl Job<'_> {
     fn propose(&self, block: usize, found: &mut Proposals) {
         found.moves.clear();
         found.rows.clear();
+        if let Some(moments) = self.moments {
+            return propose_by_moments(self, moments, block, found);
+        }
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the feature the function is compiled for was just detected.
@@ -480,6 +521,65 @@ impl Job<'_> {
     }
 }
 
+vectorised! {
+    /// Proposals where moments add to the sums.
+    ///
+    /// A record is skipped unless its current sum, and all that its moments could gain, exceed what a move must gain.
+    fn propose_by_moments(job: &Job<'_>, moments: &Moments, block: usize, found: &mut Proposals) {
+        let start = block * BLOCK;
+        let length = BLOCK.min(job.codes.len() - start);
+        let own = job.find_rows(start, length, &mut found.scratch);
+        moments.pulls(job.columns, start, length, job.working.scale, &mut found.pulls);
+        let view = job.view;
+        let mut lanes = vec![0i16; view.row()];
+        let mut sums = vec![0f32; view.row()];
+        let mut current = [0i32; BLOCK];
+        for rows in &found.scratch {
+            for ((sum, &row), &code) in current.iter_mut().zip(rows).zip(&own) {
+                *sum += i32::from(job.working.lanes[(row + code) as usize]);
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a few thousand units at most")]
+        let (gap, mut hopes) = (job.working.gap as f32, current.map(|sum| sum as f32));
+        for [pulls, stiffnesses] in &found.pulls {
+            for ((hope, pull), stiffness) in hopes.iter_mut().zip(pulls).zip(stiffnesses) {
+                *hope += if *stiffness > 0.0 { pull * pull / (4.0 * stiffness) } else { 0.0 };
+            }
+        }
+        for k in (0..length).filter(|&k| hopes[k] > gap) {
+            lanes.fill(0);
+            for rows in &found.scratch {
+                let row = &job.working.lanes[rows[k] as usize..][..view.row()];
+                lanes.iter_mut().zip(row).for_each(|(sum, &lane)| *sum = sum.saturating_add(lane));
+            }
+            sums.iter_mut().zip(&lanes).for_each(|(sum, &lane)| *sum = f32::from(lane));
+            let code = own[k] as usize;
+            for (shape, [pull, stiffness]) in moments.shapes().iter().zip(&found.pulls) {
+                let (at, pull, stiffness) = (shape[code], pull[k], stiffness[k]);
+                for (sum, z) in sums.iter_mut().zip(shape) {
+                    let change = z - at;
+                    *sum += change * (pull + stiffness * change);
+                }
+            }
+            let most = sums[code] - gap;
+            let values = &sums[..view.cardinality];
+            let mut least = [f32::MAX; 8];
+            let eights = values.chunks_exact(8);
+            let few = eights.remainder();
+            for eight in eights {
+                for (least, &sum) in least.iter_mut().zip(eight) {
+                    *least = if sum < *least { sum } else { *least };
+                }
+            }
+            let smallest = least.iter().chain(few).fold(f32::MAX, |least, &sum| least.min(sum));
+            if smallest < most {
+                let to = Ties::new(job.key, start + k, view.pieces).first(values, smallest);
+                found.add(start + k, k, to, view.incidences.len());
+            }
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn propose_avx2(job: &Job<'_>, block: usize, found: &mut Proposals) {
@@ -524,6 +624,23 @@ impl Ties {
             }
         }
         (first ^ self.flip).into()
+    }
+
+    /// The first value whose sum is `wanted`, from a different one on for every record.
+    #[inline]
+    fn first(self, sums: &[f32], wanted: f32) -> usize {
+        let from = usize::from(self.flip) % sums.len();
+        let (before, after) = sums.split_at(from);
+        #[expect(clippy::float_cmp, reason = "it is one of them")]
+        let is = |sum: &f32| *sum == wanted;
+        let found = after.iter().position(is).map(|place| place + from);
+        found.or_else(|| before.iter().position(is)).expect("it is one of them")
+    }
+
+    /// The rank of a value among equals where moments count.
+    #[cfg(test)]
+    pub fn turn(self, value: usize, values: usize) -> usize {
+        (value + values - usize::from(self.flip) % values) % values
     }
 
     /// The rank of a value among equals; the oracle's form of the above.

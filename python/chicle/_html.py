@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias, Union
 
-__all__ = ["Markup", "Piece", "cut", "table", "tag", "text"]
+__all__ = ["Markup", "Piece", "card", "cut", "lines", "table", "tag", "text"]
 
 
 class Markup(str):
@@ -64,6 +64,67 @@ def table(head: Sequence[Piece], rows: Sequence[Sequence[Piece]], numbers: int =
     return tag("div", tag("table", tag("thead", cells("th", head)), body), class_="scroll")
 
 
+def lines(given: str) -> Markup:
+    r"""Return text as markup that keeps its line breaks, for ``pre`` and ``textarea``.
+
+    Examples
+    --------
+    >>> lines("a < b\nc")
+    'a &lt; b\nc'
+    """
+    return Markup("\n".join(text(line) for line in given.split("\n")))
+
+
+def card(title: str, *parts: Piece | Sequence[Sequence[str]], warning: str = "") -> Markup:
+    """Return what a notebook shows of an object: a heading, and texts and tables below it.
+
+    Styles stand inside the elements, because notebooks drop style sheets; colours are those of the notebook's theme.
+
+    Parameters
+    ----------
+    title
+        The heading.
+    parts
+        Texts, and tables as lists of rows, the head first; of a long table the middle is left out.
+    warning
+        A line that must not be overlooked.
+
+    Examples
+    --------
+    >>> card("Ledger", "spent 1 of 2", [("of", "rho"), ("age", "1")]).count("<td")
+    2
+    """
+    shown: list[Piece] = [tag("div", warning, style=_WARNING)] if warning else []
+    shown.append(tag("div", title, style="font-weight:600;margin:4px 0"))
+    for part in parts:
+        if isinstance(part, (list, tuple)) and part and isinstance(part[0], (list, tuple)):
+            shown.append(_small_table([[str(cell) for cell in row] for row in part]))
+        elif isinstance(part, Markup):
+            shown.append(part)
+        elif part:
+            shown.append(tag("div", part, style="opacity:.75;white-space:pre-line;margin:4px 0"))
+    return tag("div", shown, style="max-width:960px;overflow-x:auto")
+
+
+def _small_table(rows: list[list[str]]) -> Markup:
+    head, *body = rows
+    if len(body) > _MOST_ROWS:
+        left_out = len(body) - _MOST_ROWS + 1
+        body[_MOST_ROWS // 2 : -(_MOST_ROWS // 2 - 1)] = [[f"… {left_out} more", *[""] * (len(head) - 1)]]
+    numeric = [bool(body) and all(row[i][:1] in _NUMBER_BEGINS for row in body) for i in range(len(head))]
+
+    def cells(kind: str, row: Sequence[str]) -> Markup:
+        aligned = ("right" if right else "left" for right in numeric)
+        return tag("tr", [tag(kind, cell, style=f"text-align:{side}") for cell, side in zip(row, aligned, strict=True)])
+
+    return tag("table", tag("thead", cells("th", head)), tag("tbody", [cells("td", row) for row in body]))
+
+
+_WARNING = "border-left:4px solid #c0392b;padding:2px 10px;font-weight:600"
+_MOST_ROWS = 30
+_NUMBER_BEGINS = (*"0123456789-<", "")
+
+
 def cut(label: str, most: int) -> str:
     """Return a label of at most so many characters, with an ellipsis if something was cut off.
 
@@ -75,7 +136,7 @@ def cut(label: str, most: int) -> str:
     return label if len(label) <= most else f"{label[: most - 1]}…"
 
 
-_VOID = frozenset({"br", "meta"})
+_VOID = frozenset({"br", "input", "link", "meta"})
 
 
 def _shown(value: object) -> str:
