@@ -156,7 +156,6 @@ WRONG: list[tuple[Make, dict[str, Any]]] = [
     (chicle.DualQuery, {"eta": 0}),
     (chicle.DualQuery, {"samples": 0}),
     (chicle.DualQuery, {"per": "table"}),
-    (chicle.DualQuery, {"alpha": 0.5}),
     (chicle.DualQuery, {"rounds": 1}),
     (chicle.FEM, {"c": 0.0}),
     (chicle.FEM, {"scale": -1}),

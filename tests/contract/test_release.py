@@ -496,7 +496,7 @@ def test_a_sample_in_parts_is_the_sample(rows: int) -> None:
     parts = list(release.sample_parts(100, seed=3, rows=rows))
     assert [len(part) for part in parts[:-1]] == [rows] * (len(parts) - 1)
     assert pa.concat_tables(parts).equals(whole)
-    assert whole["id"][0].as_py() == "001"
+    assert whole["id"][0].as_py() == "1001"
     (none,) = release.sample_parts(0, seed=3)
     assert none.schema == whole.schema
     assert len(none) == 0

@@ -8,14 +8,15 @@ import pytest
 
 import chicle
 from chicle import Budget, Desk, InfeasibleError, Ledger, ParameterError
-from chicle.mechanisms.query_release import QueryRelease, default_workload
+from chicle.mechanisms.query_release import default_workload
+from chicle.mechanisms.query_rounds import QueryRounds
 from chicle.mechanisms.stages import Setting
 from chicle.models import IndependentModel
 from chicle.privacy import ExponentialEvent, GaussianEvent
 from chicle.query import as_query
 
 
-class Marginals(QueryRelease[IndependentModel]):
+class Marginals(QueryRounds[IndependentModel]):
     """Learns from 1-ways alone: the rounds are what is tested here."""
 
     one_way_share = {"table": 0.1, "query": 0.1}  # noqa: RUF012

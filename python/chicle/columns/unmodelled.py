@@ -85,8 +85,11 @@ class Identifier(Unmodelled):
         if dtype is not None and pa.types.is_floating(dtype) and of < 2 ** np.finfo(dtype.to_pandas_dtype()).nmant:
             return ids.cast(dtype)
         if dtype is not None and is_text(dtype):
-            text = pa.large_string() if pa.types.is_large_string(dtype) else pa.string()
-            return pc.utf8_lpad(ids.cast(text), width=len(str(of)), padding="0")
+            # One longer than the largest, so that all have one length and none begins with a zero: programs that read
+            # the ids of a text file as integers get the same ids.
+            return pc.add(ids, 10 ** len(str(of))).cast(
+                pa.large_string() if pa.types.is_large_string(dtype) else pa.string()
+            )
         if dtype is not None and pa.types.is_integer(dtype) and of <= np.iinfo(numpy_dtype(dtype)).max:
             return ids.cast(dtype)
         return ids

@@ -35,7 +35,7 @@ from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import estimate_total
 from chicle.measurements.scores import Choice
 from chicle.mechanisms.base import register_mechanism
-from chicle.mechanisms.query_release import Per, QueryRelease
+from chicle.mechanisms.query_release import COUNTING, Per, QueryRelease
 from chicle.mechanisms.stages import Setting, Stage, Stages, count_stage
 from chicle.models.responses import STARTS, best_responses, joined
 from chicle.models.reweighted import WeightedRowsModel
@@ -44,7 +44,6 @@ from chicle.query import QueryLike, as_query
 
 __all__ = ["FEM", "BestResponse", "DualQuery"]
 
-_COUNTING = 0.02  # of rho, for the number of records: every answer is a share of it
 _SEED = 0xB357  # of starts and costs: public, so that anyone can make the records again from the choices
 _MOST_ROUNDS = 10_000
 _LOG = 20.0  # log(1 / delta), for a budget without a delta
@@ -52,7 +51,7 @@ _PER_CELL = 15  # nanoseconds of a choice for each cell of the workload, measure
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BestResponse(QueryRelease[WeightedRowsModel]):
+class BestResponse(QueryRelease):
     """Base of DualQuery and FEM: the number of records is measured, then queries are chosen, and nothing else.
 
     Parameters
@@ -73,9 +72,7 @@ class BestResponse(QueryRelease[WeightedRowsModel]):
 
     @property
     def choosing(self) -> float:
-        """The share of the rounds' rho that is spent on choices: all of it."""
-        if self.alpha is not None:
-            raise ParameterError(f"{type(self).__name__} measures no query, so alpha means nothing; leave it out")
+        """The share of the budget that is spent on choices: all of it."""
         return 1.0
 
     @property
@@ -94,7 +91,7 @@ class BestResponse(QueryRelease[WeightedRowsModel]):
 
     def stages(self, setting: Setting) -> Stages:
         """Split the budget between the number of records and choices."""
-        first = _COUNTING * setting.rho
+        first = COUNTING * setting.rho
         spent, choices = self.spread(setting, setting.rho - first)
         number = len(spent) * choices
         cliques = self.cliques(setting.domain)
@@ -118,10 +115,6 @@ class BestResponse(QueryRelease[WeightedRowsModel]):
         spent, choices = self.spread(replace(Setting.at(desk), n=n), stages.rho("selection"))
         made = joined(self.make(desk, spent, choices, n), desk.domain)
         return self.learn(WeightedRowsModel(rows=made), desk)
-
-    def refit(self, desk: Desk, before: WeightedRowsModel | None, *, final: bool = False) -> WeightedRowsModel:
-        """Not used: no query is measured."""
-        raise NotImplementedError
 
     def respond(self, chosen: Sequence[Choice], desk: Desk, turn: int, records: int = 1, scale: float = 0.0) -> Any:  # noqa: ANN401
         """Return records that lie in the cells of positive choices and not in those of negative ones."""
@@ -158,8 +151,8 @@ class DualQuery(BestResponse):
         How fast weights grow. It is raised a little, so that a whole number of rounds spends the budget.
     samples
         s, how many queries are drawn in a round.
-    per, published, alpha
-        There is one form, which chooses single queries and measures none.
+    per, published
+        There is one form, which chooses single queries.
 
     Examples
     --------
@@ -227,8 +220,8 @@ class FEM(BestResponse):
     published
         Whether a choice costs what the paper pays, ``(c sqrt(epsilon))^2 / 2``: four times what it costs by Proposition
         2 of [A]. Then three quarters of the budget are left.
-    per, alpha
-        There is one form, which chooses single queries and measures none.
+    per
+        There is one form, which chooses single queries.
 
     Examples
     --------

@@ -14,7 +14,8 @@ from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.public_rows import PublicRows
 from chicle.mechanisms.base import register_mechanism
-from chicle.mechanisms.query_release import Per, QueryRelease
+from chicle.mechanisms.query_release import Per
+from chicle.mechanisms.query_rounds import QueryRounds
 from chicle.mechanisms.stages import Setting
 from chicle.models.mixture import COMPONENTS, MixtureModel
 from chicle.plans import Cost
@@ -28,7 +29,7 @@ _PER_STEP = 2.0e-10  # seconds of a step for each cell and component; measured o
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MixtureRounds(QueryRelease[MixtureModel]):
+class MixtureRounds(QueryRounds[MixtureModel]):
     """Base of the mechanisms with a mixture of products.
 
     Parameters

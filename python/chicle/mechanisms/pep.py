@@ -8,7 +8,7 @@ from typing import ClassVar
 from chicle.domain import Domain
 from chicle.measurements.desk import Desk
 from chicle.mechanisms.base import register_mechanism
-from chicle.mechanisms.query_release import QueryRelease
+from chicle.mechanisms.query_rounds import QueryRounds
 from chicle.models.reweighted import ExplicitModel, Update, check_cells
 
 __all__ = ["PEP", "ExplicitRounds"]
@@ -17,7 +17,7 @@ _FINAL_SWEEPS = 200  # over whole tables, for the model that is released
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ExplicitRounds(QueryRelease[ExplicitModel]):
+class ExplicitRounds(QueryRounds[ExplicitModel]):
     """Base of the mechanisms over an explicit model: rounds on a domain that is small enough."""
 
     update: ClassVar[Update] = "pep"

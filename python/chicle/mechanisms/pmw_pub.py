@@ -9,7 +9,7 @@ from chicle.errors import ParameterError
 from chicle.measurements.desk import Desk
 from chicle.measurements.public_rows import PublicRows
 from chicle.mechanisms.base import register_mechanism
-from chicle.mechanisms.query_release import QueryRelease
+from chicle.mechanisms.query_rounds import QueryRounds
 from chicle.models.reweighted import Update, WeightedRowsModel
 
 __all__ = ["PMWPub"]
@@ -19,7 +19,7 @@ _FINAL_SWEEPS = 100  # over whole tables, for the model that is released
 
 @register_mechanism
 @dataclass(kw_only=True, eq=False, repr=False)
-class PMWPub(QueryRelease[WeightedRowsModel]):
+class PMWPub(QueryRounds[WeightedRowsModel]):
     """Give the distinct rows of a public table weights, so that it answers the workload as the private table does.
 
     It begins with how often each public row occurs. By default it measures whole tables, and multiplies the weights of
