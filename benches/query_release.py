@@ -88,7 +88,7 @@ def rows_of(which: str) -> list[Line]:
         *(Line(f"GEM, single cells, T {t}", partial(chicle.GEM, per="query", rounds=t)) for t in (50, 100, 200)),
         *(
             Line(f"RAP-softmax, T {t}, K {k}", partial(chicle.RAP, per="query", rounds=t, queries=k))
-            for t, k in ((5, 10), (10, 10), (10, 25))
+            for t, k in ((5, 10), (10, 10), (10, 25), (25, 25))
         ),
         Line("Prism", chicle.Prism),
         Line("AIM", chicle.AIM),
