@@ -37,6 +37,7 @@ from chicle.measurements.public_rows import PublicRows
 from chicle.measurements.transcript import Transcript
 from chicle.mechanisms.stages import Setting, Stages, marginal_stage
 from chicle.models.base import Model
+from chicle.partition import Partition, as_partition, run_partitioned
 from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
@@ -257,6 +258,7 @@ class Mechanism(ABC):
         schema: Schema | Declaration | None = None,
         *,
         public: Any = None,  # noqa: ANN401 - any table
+        partition: Partition | Sequence[str] | str | None = None,
         ledger: Ledger | None = None,
         analyses: Iterable[Analysis] | Analysis = (),
         analysis_share: float = ANALYSIS_SHARE,
@@ -275,6 +277,9 @@ class Mechanism(ABC):
         public
             Public data: a table, or a `chicle.PublicData`, for mechanisms that use them. They cost nothing, and their
             use is noted in the release.
+        partition
+            Columns whose joint values form partitions, such as states, each of which shall be right by itself; or a
+            `chicle.Partition`. By default what the schema declares. See docs/partitions.md.
         ledger
             The ledger that pays; by default a new one of this mechanism's budget. A second fit on it pays again.
         analyses
@@ -288,6 +293,7 @@ class Mechanism(ABC):
                 source,
                 _declared(source, schema),
                 public=public,
+                partition=as_partition(partition),
                 ledger=ledger,
                 asked=as_analyses(analyses),
                 share=analysis_share,
@@ -303,6 +309,7 @@ class Mechanism(ABC):
         declared: Schema,
         *,
         public: Any,  # noqa: ANN401
+        partition: Partition | None,
         ledger: Ledger | None,
         asked: tuple[Analysis, ...],
         share: float,
@@ -347,7 +354,7 @@ class Mechanism(ABC):
             )
             if public_rows is not None:
                 desk.note(public_rows.note)
-            model = self.run(desk)
+            model = self.run(desk) if partition is None else run_partitioned(self, desk, partition)
             desk.close()
             _check_run(model, desk)
             told = [] if persons is None else [persons.note()]

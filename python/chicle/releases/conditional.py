@@ -24,7 +24,7 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from chicle.errors import InfeasibleError, ParameterError, SchemaError
 from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement
 from chicle.models.descent import descend
+from chicle.partition.model import PartitionedModel
 from chicle.query import Query
 from chicle.schema import Schema
 from chicle.sources.local import reader_of
@@ -104,10 +105,15 @@ def rows_where(
     wanted = {name: _wanted(release.schema, name, asked) for name, asked in _named("where", where).items()}
     said = " and ".join(map(repr, wanted))
     rng = np.random.default_rng(None if seed is None else [seed, _WHERE])
+    among, rows_in_one = release, None
+    if isinstance(release.model, PartitionedModel) and wanted.keys() & set(release.partition):
+        some = release.model.only({name: codes for name, (codes, _) in wanted.items()})
+        direct = wanted.keys() <= set(release.partition)
+        among, rows_in_one = replace(release, model=some), n if direct and n is not None else some.total
     found: list[Records] = []
     rows = draws = 0
     while draws == 0 or (n is not None and rows < n and draws < _MOST_DRAWS):
-        drawn = release.draw(None, int(rng.integers(2**63)), threads=threads, progress=progress).records
+        drawn = among.draw(rows_in_one, int(rng.integers(2**63)), threads=threads, progress=progress).records
         kept = np.ones(len(drawn), dtype=np.bool_)
         for name, (codes, _) in wanted.items():
             kept &= np.isin(drawn[name], codes)

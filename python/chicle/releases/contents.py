@@ -32,6 +32,7 @@ from chicle.privacy.claim import Claim
 from chicle.privacy.events import GaussianEvent
 from chicle.privacy.guarantee import Guarantee
 from chicle.privacy.ledger import Ledger
+from chicle.partition.paid import check_groups_paid
 from chicle.query import Buckets, Functional, Query, QueryLike
 from chicle.schema import Schema
 from chicle.sources.frames import Form
@@ -147,7 +148,9 @@ def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Cont
         raise ArtefactError("it has a claim instead of a ledger, or a ledger instead of a claim")
     if not transcript.measurements:
         raise ArtefactError("it holds no measurement")
-    _check_paid([*transcript.measurements, *fine_one_ways], ledger, schema.max_records_per_person)
+    tables = [*transcript.measurements, *fine_one_ways]
+    whole = check_groups_paid(tables, ledger, schema.max_records_per_person, codec.domain)
+    _check_paid(whole, ledger, schema.max_records_per_person)
     _check_sums_paid(transcript.row_sums, ledger)
     model = model_of(header["model"]["family"])(**header["model"]["parameters"]).restore(reader.state(), codec.domain)
     form = Form.from_dict(header["form"])
