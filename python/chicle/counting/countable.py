@@ -203,9 +203,7 @@ class Part(Countable):
     ) -> list[Ints]:
         """Count the rows of the group."""
         asked = [as_query(one).checked(self._domain) for one in queries]
-        inside = [
-            Query(one.clique, one.buckets, {**self._where, **one.where}, one.functional) for one in asked
-        ]
+        inside = [Query(one.clique, one.buckets, {**self._where, **one.where}, one.functional) for one in asked]
         return self._base.count(inside, threads=threads, memory_limit=memory_limit)
 
     def __repr__(self) -> str:

@@ -152,7 +152,8 @@ class Records(Countable):
         columns = {name: self._columns[name][order] for name in kept}
         whole = _unchecked(columns, kept, self._length, self._max_records_per_person)
         starts = [0, *ends[:-1].tolist()]
-        return [whole._part(list(kept), slice(begin, end)) for begin, end in zip(starts, ends.tolist(), strict=True)]
+        cuts = zip(starts, ends.tolist(), strict=True)
+        return [whole._part(list(kept), slice(begin, end)) for begin, end in cuts]  # noqa: SLF001 - its own class
 
     def pieces(self, rows: int) -> Generator[Records, None, None]:
         """Yield the records in pieces of `rows` rows, without copies; one empty piece if there are no records."""

@@ -34,7 +34,9 @@ class Purse:
         if self.closed:
             raise PrivacyError("this desk is closed: its fit is over; nothing was spent")
         if not rho <= self.left + _ROUNDING * self.rho:
-            raise BudgetExceeded(f"rho {rho:.6g} is asked for, but only {self.left:.6g} is left here; nothing was spent")
+            raise BudgetExceeded(
+                f"rho {rho:.6g} is asked for, but only {self.left:.6g} is left here; nothing was spent"
+            )
         return self.ledger
 
     def check(self, events: Sequence[Event]) -> None:

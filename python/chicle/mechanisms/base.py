@@ -37,7 +37,7 @@ from chicle.measurements.public_rows import PublicRows
 from chicle.measurements.transcript import Transcript
 from chicle.mechanisms.stages import Setting, Stages, marginal_stage
 from chicle.models.base import Model
-from chicle.partition import Partition, as_partition, run_partitioned
+from chicle.partition import Partition, as_partition, plan_steps, run_partitioned, sizes_budget
 from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
@@ -206,6 +206,7 @@ class Mechanism(ABC):
         n: int = 100_000,
         *,
         public: Any = None,  # noqa: ANN401 - any table
+        partition: Partition | Sequence[str] | str | None = None,
         analyses: Iterable[Analysis] | Analysis = (),
         analysis_share: float = ANALYSIS_SHARE,
     ) -> Plan:
@@ -219,6 +220,8 @@ class Mechanism(ABC):
             About how many records it has: a guess, for the errors, the time and the memory to expect.
         public
             Public data, as for `fit`; a plan names them.
+        partition
+            As for `fit`; a plan takes partitions to be of equal size.
         analyses, analysis_share
             As for `fit`; the plan shows how wide the intervals will be, if columns are spread evenly.
         """
@@ -227,6 +230,10 @@ class Mechanism(ABC):
         self._check_all(codec)
         rows = None if public is None else self._public(public, codec)
         budget = self._discovery().budget(declared, self.budget)
+        if (parted := as_partition(partition) or as_partition(declared.partition)) is not None:
+            parted.check(codec.domain, declared.domain)
+            sizes = sizes_budget(parted, codec.domain, budget, k=declared.max_records_per_person, rows=declared.rows)
+            budget = sizes.apply(budget)
         bought = [purchase.step() for purchase in purchases(declared, budget, self._discovery())]
         rho = budget.rho - math.fsum(step.rho for step in bought)
         persons = persons_step(declared, rho)
@@ -235,7 +242,17 @@ class Mechanism(ABC):
         answers = AnalysisPlan.of(as_analyses(analyses), declared, rho=rho, share=analysis_share)
         rest = budget.rho - math.fsum(step.rho for step in (*bought, *answers.steps()))
         table = Setting(codec.domain, rest, declared.max_records_per_person, n)
-        steps = [*bought, *self.stages(table).steps(table), *answers.steps()]
+
+        def own(domain: Domain, rho: float, records: int) -> list[Step]:
+            setting = Setting(domain, rho, table.k, records)
+            return self.stages(setting).steps(setting)
+
+        mine = (
+            own(table.domain, table.rho, n)
+            if parted is None
+            else plan_steps(parted, sizes, table.domain, rho=table.rho, k=table.k, n=integer("n", n, 0), steps=own)
+        )
+        steps = [*bought, *mine, *answers.steps()]
         notes = () if rows is None else (rows.note,)
         return Plan(self.title, budget, steps, n, self.cost(table), answers.expected(n), notes)
 
@@ -319,6 +336,12 @@ class Mechanism(ABC):
         self._check_all(Codec(declared))
         public_rows = self._public(public, Codec(declared))
         budget = self._discovery().budget(declared, self.budget_on(ledger))
+        if (partition := partition or as_partition(declared.partition)) is not None:
+            partition.check(Codec(declared).domain, declared.domain)
+            opened = ledger.budget if isinstance(ledger, Ledger) else None
+            k, rows = declared.max_records_per_person, declared.rows
+            sizes = sizes_budget(partition, Codec(declared).domain, budget, k=k, rows=rows, opened=opened)
+            budget = sizes.apply(budget)
         check_strength(budget, declared.rows, allowed=self.allow_weak)
         ledger = self._ledger(ledger, budget)
         check_strength(ledger.budget, declared.rows, allowed=self.allow_weak)
@@ -354,7 +377,7 @@ class Mechanism(ABC):
             )
             if public_rows is not None:
                 desk.note(public_rows.note)
-            model = self.run(desk) if partition is None else run_partitioned(self, desk, partition)
+            model = self.run(desk) if partition is None else run_partitioned(self, desk, partition, sizes)
             desk.close()
             _check_run(model, desk)
             told = [] if persons is None else [persons.note()]

@@ -2,6 +2,16 @@
 
 from chicle.partition.declared import Partition, as_partition
 from chicle.partition.model import PartitionedModel
+from chicle.partition.planned import plan_steps
 from chicle.partition.run import run_partitioned
+from chicle.partition.sizes import SizesBudget, sizes_budget
 
-__all__ = ["Partition", "PartitionedModel", "as_partition", "run_partitioned"]
+__all__ = [
+    "Partition",
+    "PartitionedModel",
+    "SizesBudget",
+    "as_partition",
+    "plan_steps",
+    "run_partitioned",
+    "sizes_budget",
+]

@@ -31,8 +31,8 @@ class Partition:
         The attributes, the coarsest first. With two of them, such as state and county, counties are drawn towards their
         state where they have too few rows to speak for themselves.
     way
-        ``"independent"`` fits each partition by itself, all for the price of one. ``"pooled"`` fits the whole table, and
-        how partitions differ from it. By default noisy sizes and the budget decide.
+        ``"independent"`` fits each partition by itself, all for the price of one. ``"pooled"`` fits the whole table,
+        and how partitions differ from it. By default noisy sizes and the budget decide.
     share
         The share of the budget that the pooled way gives to how partitions differ; by default it follows from the
         sizes and the budget.
@@ -87,7 +87,9 @@ class Partition:
         if len(domain) == len(self.names):
             raise SchemaError("partition: no column is left to model; name fewer columns")
         if (cells := domain.cells(self.names)) > MOST:
-            raise SchemaError(f"partition: {cells:,} joint values are too many partitions; at most {MOST:,} are allowed")
+            raise SchemaError(
+                f"partition: {cells:,} joint values are too many partitions; at most {MOST:,} are allowed"
+            )
 
 
 def as_partition(given: Any) -> Partition | None:  # noqa: ANN401 - names of columns, or a Partition

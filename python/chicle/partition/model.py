@@ -57,17 +57,21 @@ class PartitionedModel(CountedModel):
 
     @classmethod
     def pooled(cls, partition: Clique, whole: Model) -> PartitionedModel:
-        """Return a model, to be fitted, that holds a model of the whole table without the attributes of the partition."""
-        return cls(partition=list(partition), way="pooled", inner=[_told(whole)])._holding([whole])
+        """Return a model, to be fitted, that holds that of the whole table without the attributes of the partition."""
+        found = cls(partition=list(partition), way="pooled", inner=[_told(whole)])
+        found.hold([whole])
+        return found
 
     @classmethod
     def independent(cls, partition: Clique, models: Sequence[Model]) -> PartitionedModel:
         """Return a model, to be fitted, that holds the model of each partition, in the order of their codes."""
-        return cls(partition=list(partition), way="independent", inner=[_told(one) for one in models])._holding(models)
+        found = cls(partition=list(partition), way="independent", inner=[_told(one) for one in models])
+        found.hold(models)
+        return found
 
-    def _holding(self, models: Sequence[Model]) -> PartitionedModel:
+    def hold(self, models: Sequence[Model]) -> None:
+        """Take fitted models of the other attributes: of the whole table, or of each partition."""
         self._models = list(models)
-        return self
 
     @property
     def sizes(self) -> Floats:
@@ -100,9 +104,11 @@ class PartitionedModel(CountedModel):
         self._sizes = steady_sizes(counted, sigma, parents)
         self._total = max(round(float(self._sizes.sum())), 1)
         queries = [(name,) for name in self._rest()]
-        reference = self._models[0].records(
-            min(self._total, _REFERENCE_ROWS), _REFERENCE, threads=threads
-        ).count(queries, threads=threads)
+        reference = (
+            self._models[0]
+            .records(min(self._total, _REFERENCE_ROWS), _REFERENCE, threads=threads)
+            .count(queries, threads=threads)
+        )
         whole = [np.maximum(table, 0.01) / np.maximum(table, 0.01).sum() for table in reference]
         measured = {one.clique[-1]: place for place, one in enumerate(inside)}
         places = [measured[name] for name in self._rest() if name in measured]
@@ -143,17 +149,19 @@ class PartitionedModel(CountedModel):
         for name, values in zip(self.partition, np.unravel_index(np.arange(len(kept)), shape), strict=True):
             if name in codes:
                 kept &= np.isin(values, codes[name])
+        sizes = np.where(kept, self._sizes, 0.0)
+        if not sizes.sum() and kept.any():
+            sizes = kept.astype(np.float64)  # all of them are empty: whoever asks for rows gets them evenly
         found = copy(self)
         vars(found).pop("_kept", None)
-        found._sizes = np.where(kept, self._sizes, 0.0)
-        if not found._sizes.sum() and kept.any():
-            found._sizes = kept.astype(np.float64)  # all of them are empty: whoever asks for rows gets them evenly
-        found._total = max(round(float(found._sizes.sum())), 1)
+        vars(found).update(_sizes=sizes, _total=max(round(float(sizes.sum())), 1))
         return found
 
     def less_smoothed(self) -> PartitionedModel:
         """Refuse: replicates of a partitioned release would have to be fitted partition by partition."""
-        raise ParameterError("draws of a release with partitions are not available; sample it, or fit without `partition`")
+        raise ParameterError(
+            "draws of a release with partitions are not available; sample it, or fit without `partition`"
+        )
 
     def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
         """Make records over the domain."""
@@ -185,9 +193,7 @@ class PartitionedModel(CountedModel):
         order = rng.permutation(n)
         return Records({name: column[order] for name, column in columns.items()}, self.domain)
 
-    def _maker(
-        self, sizes: npt.NDArray[np.int64], seed: int, threads: int | None
-    ) -> Callable[[int, int], Records]:
+    def _maker(self, sizes: npt.NDArray[np.int64], seed: int, threads: int | None) -> Callable[[int, int], Records]:
         """Return what makes so many records of one partition."""
         if self.way == "independent":
             return lambda place, n: self._models[place].records(

@@ -1,8 +1,8 @@
 """Records of one partition, from a pool of records of the whole table. Everything here is free.
 
 The pool's rows get weights with which its 1-ways are those of the partition: raking, which is the distribution nearest
-to the pool's, in relative entropy, that has them. Rows are drawn systematically by these weights, and descend towards the
-1-ways and the weighted pairs, so that they vary less than a random sample of rows would.
+to the pool's, in relative entropy, that has them. Rows are drawn systematically by these weights, and descend towards
+the 1-ways and the weighted pairs, so that they vary less than a random sample of rows would.
 
 Cost: for each partition a few passes over a slice of the pool for each attribute, one for each pair, and three sweeps.
 """

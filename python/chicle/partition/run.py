@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from chicle.domain import Clique
+from chicle.domain import Clique, Domain
 from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.merges import Merge
@@ -22,10 +22,13 @@ from chicle.measurements.transcript import Entry
 from chicle.models.base import Model
 from chicle.partition.declared import Partition
 from chicle.partition.model import PartitionedModel
-from chicle.partition.rule import SIZES, Choosing, choose
+from chicle.partition.rule import choose
+from chicle.partition.sizes import SizesBudget
 from chicle.query import Query, QueryLike, as_query
 
 __all__ = ["run_partitioned"]
+
+_ROUNDING = 1 - 2.0**-40
 
 
 class Runs(Protocol):
@@ -34,7 +37,7 @@ class Runs(Protocol):
     def run(self, desk: Desk) -> Model: ...
 
 
-def run_partitioned(mechanism: Runs, desk: Desk, partition: Partition, *, pure: float = 0.0) -> PartitionedModel:
+def run_partitioned(mechanism: Runs, desk: Desk, partition: Partition, bought: SizesBudget) -> PartitionedModel:
     """Spend the budget of a desk on a partitioned table; return the model of what was measured.
 
     Parameters
@@ -45,18 +48,16 @@ def run_partitioned(mechanism: Runs, desk: Desk, partition: Partition, *, pure: 
         The desk over the whole table.
     partition
         What forms partitions.
-    pure
-        The epsilon that buys their sizes with Laplace noise; 0 for Gaussian noise, which costs rho.
+    bought
+        What buys their sizes.
     """
     names = desk.domain.check(partition.names)
-    rho = desk.left
-    if pure:
-        sizes = desk.measure_pure(names, epsilon=pure, purpose="sizes")
+    if bought.pure:
+        sizes = desk.measure_pure(names, epsilon=bought.pure * _ROUNDING, purpose="sizes")
     else:
-        (sizes,) = desk.measure([names], rho=SIZES * rho, purpose="sizes")
-    chosen = choose(
-        Choosing.of(desk.domain, partition, sizes, desk.k, desk.left, protected=desk.protected), partition
-    )
+        (sizes,) = desk.measure([names], rho=bought.share * desk.left, purpose="sizes")
+    rest = Domain({name: size for name, size in desk.domain.items() if name not in names})
+    chosen = choose(rest, partition, sizes, k=desk.k, rho=desk.left)
     desk.note(chosen.note)
     if chosen.way == "independent":
         return _independent(mechanism, desk, names)

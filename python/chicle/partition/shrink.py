@@ -9,8 +9,8 @@ whole table, or its parent where partitions have two levels.
    have in common in how they differ lies in few directions: singular values that noise explains are dropped, the
    others are shrunk (Gavish and Donoho 2017). That is the centre.
 3. Each cell goes from its centre towards its noisy value by ``tau^2 / (tau^2 + sigma^2)``, where ``tau^2 = max(mean
-   (value - centre)^2 - sigma^2 (1 + 2 sqrt(2 / m)), 0)`` over the m cells of one attribute in one octave of expected count,
-   of all partitions (James and Stein). The term in m keeps small classes from following noise.
+   (value - centre)^2 - sigma^2 (1 + 2 sqrt(2 / m)), 0)`` over the m cells of one attribute in one octave of expected
+   count, of all partitions (James and Stein). The term in m keeps small classes from following noise.
 """
 
 from __future__ import annotations

@@ -94,7 +94,9 @@ class Budget:
         if pure is not None:
             pure = positive("pure", pure)
             if not pure < promise.get("epsilon", 0.0):
-                raise PrivacyError(f"pure must be a part of epsilon, below it, not {pure!r}; rho and mu have no such part")
+                raise PrivacyError(
+                    f"pure must be a part of epsilon, below it, not {pure!r}; rho and mu have no such part"
+                )
             promise["epsilon"] = math.nextafter(promise["epsilon"] - pure, 0.0)
         object.__setattr__(self, "rho", _rho(promise, how))
         object.__setattr__(self, "accounting", how)

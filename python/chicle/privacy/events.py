@@ -281,7 +281,8 @@ class DiscoveryEvent(Event):
 
 
 KINDS: dict[str, type[Event]] = {
-    kind.kind: kind for kind in (GaussianEvent, LaplaceEvent, PureEvent, ParallelEvent, ExponentialEvent, DiscoveryEvent)
+    kind.kind: kind
+    for kind in (GaussianEvent, LaplaceEvent, PureEvent, ParallelEvent, ExponentialEvent, DiscoveryEvent)
 }
 """The events that a ledger records, by their name in files."""
 

@@ -18,7 +18,15 @@ from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, Gauss
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.noise import MAX_SCALE, MIN_SCALE, SystemNoise
 
-__all__ = ["exponential", "gaussian", "laplace", "release_choice", "release_frequent", "release_gaussian", "release_pure"]
+__all__ = [
+    "exponential",
+    "gaussian",
+    "laplace",
+    "release_choice",
+    "release_frequent",
+    "release_gaussian",
+    "release_pure",
+]
 
 
 def gaussian(

@@ -28,11 +28,11 @@ from chicle.measurements.row_sums import RowSums
 from chicle.measurements.scores import Choice, Scores
 from chicle.measurements.transcript import Entry, Transcript
 from chicle.models.base import Model, model_of
+from chicle.partition.paid import check_groups_paid
 from chicle.privacy.claim import Claim
 from chicle.privacy.events import GaussianEvent
 from chicle.privacy.guarantee import Guarantee
 from chicle.privacy.ledger import Ledger
-from chicle.partition.paid import check_groups_paid
 from chicle.query import Buckets, Functional, Query, QueryLike
 from chicle.schema import Schema
 from chicle.sources.frames import Form
