@@ -9,8 +9,8 @@ Ways: `attribute` (Prism with the partition as one more attribute), `independent
 `floor`, a bootstrap of the real rows of each partition. Each row is the mean over partitions of the total variation
 distance of all pairs and of 150 triples of the other attributes, the share of rows in the wrong partition, and the
 seconds of fit and draw. For `puma` a person is a household, of which 7 rows are kept, and the score of the NIST
-challenge of 2020 stands beside: 1000 (2 - L1) / 2 over 50 random pairs, where a partition that is off by 250 rows has an
-L1 of 2.
+challenge of 2020 stands beside: 1000 (2 - L1) / 2 over 50 random pairs, where a partition that is off by 250 rows has
+an L1 of 2.
 """
 
 from __future__ import annotations

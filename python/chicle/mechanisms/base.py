@@ -37,7 +37,7 @@ from chicle.measurements.public_rows import PublicRows
 from chicle.measurements.transcript import Transcript
 from chicle.mechanisms.stages import Setting, Stages, marginal_stage
 from chicle.models.base import Model
-from chicle.partition import Partition, as_partition, plan_steps, run_partitioned, sizes_budget
+from chicle.partition import Partition, chosen_partition, plan_steps, run_partitioned, sizes_budget
 from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
@@ -227,11 +227,11 @@ class Mechanism(ABC):
         """
         declared = as_schema(schema)
         codec = Codec(declared)
-        self._check_all(codec)
+        parted = chosen_partition(partition, declared, codec.domain)
+        self._check_all(codec, parted)
         rows = None if public is None else self._public(public, codec)
         budget = self._discovery().budget(declared, self.budget)
-        if (parted := as_partition(partition) or as_partition(declared.partition)) is not None:
-            parted.check(codec.domain, declared.domain)
+        if parted is not None:
             sizes = sizes_budget(parted, codec.domain, budget, k=declared.max_records_per_person, rows=declared.rows)
             budget = sizes.apply(budget)
         bought = [purchase.step() for purchase in purchases(declared, budget, self._discovery())]
@@ -310,7 +310,7 @@ class Mechanism(ABC):
                 source,
                 _declared(source, schema),
                 public=public,
-                partition=as_partition(partition),
+                partition=partition,
                 ledger=ledger,
                 asked=as_analyses(analyses),
                 share=analysis_share,
@@ -326,21 +326,21 @@ class Mechanism(ABC):
         declared: Schema,
         *,
         public: Any,  # noqa: ANN401
-        partition: Partition | None,
+        partition: Partition | Sequence[str] | str | None,
         ledger: Ledger | None,
         asked: tuple[Analysis, ...],
         share: float,
         listeners: Listeners,
     ) -> Release:
         """Return the release of a fit."""
-        self._check_all(Codec(declared))
+        partition = chosen_partition(partition, declared, Codec(declared).domain)
+        self._check_all(Codec(declared), partition)
         public_rows = self._public(public, Codec(declared))
         budget = self._discovery().budget(declared, self.budget_on(ledger))
-        if (partition := partition or as_partition(declared.partition)) is not None:
-            partition.check(Codec(declared).domain, declared.domain)
-            opened = ledger.budget if isinstance(ledger, Ledger) else None
+        if partition is not None:
+            left = (ledger.budget.pure or 0.0) - ledger.pure if isinstance(ledger, Ledger) else None
             k, rows = declared.max_records_per_person, declared.rows
-            sizes = sizes_budget(partition, Codec(declared).domain, budget, k=k, rows=rows, opened=opened)
+            sizes = sizes_budget(partition, Codec(declared).domain, budget, k=k, rows=rows, pure_left=left)
             budget = sizes.apply(budget)
         check_strength(budget, declared.rows, allowed=self.allow_weak)
         ledger = self._ledger(ledger, budget)
@@ -388,7 +388,7 @@ class Mechanism(ABC):
                 model=model,
                 ledger=ledger,
                 mechanism=type(self).__name__,
-                parameters=self.parameters(codec.domain),
+                parameters=self.parameters(codec.domain if partition is None else partition.rest(codec.domain)),
                 fine_one_ways=fine_one_ways,
                 form=opened.form,
                 persons=persons,
@@ -422,10 +422,11 @@ class Mechanism(ABC):
             for name, value in given.items()
         }
 
-    def _check_all(self, codec: Codec) -> None:
+    def _check_all(self, codec: Codec, partition: Partition | None) -> None:
         """Raise for parameters that a fit on this schema cannot use, before it spends anything."""
-        self.check(codec.domain)
-        table = Setting(codec.domain, self.budget.rho, codec.schema.max_records_per_person)
+        domain = codec.domain if partition is None else partition.rest(codec.domain)
+        self.check(domain)
+        table = Setting(domain, self.budget.rho, codec.schema.max_records_per_person)
         if (asked := math.fsum(stage.rho for stage in self.stages(table).all)) > table.rho * (1 + 1e-9):
             raise ParameterError(
                 f"the stages of {type(self).__name__} cost {asked / table.rho:.3g} times its budget; split less"

@@ -1,6 +1,6 @@
 """Partitions: a table for each of many groups of rows, such as states, made together."""
 
-from chicle.partition.declared import Partition, as_partition
+from chicle.partition.declared import Partition, chosen_partition
 from chicle.partition.model import PartitionedModel
 from chicle.partition.planned import plan_steps
 from chicle.partition.run import run_partitioned
@@ -10,7 +10,7 @@ __all__ = [
     "Partition",
     "PartitionedModel",
     "SizesBudget",
-    "as_partition",
+    "chosen_partition",
     "plan_steps",
     "run_partitioned",
     "sizes_budget",

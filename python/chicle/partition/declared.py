@@ -9,8 +9,9 @@ from typing import Any, Literal, TypeAlias, get_args
 from chicle._checks import number
 from chicle.domain import Clique, Domain
 from chicle.errors import ParameterError, SchemaError
+from chicle.schema import Schema
 
-__all__ = ["Partition", "Way", "as_partition"]
+__all__ = ["Partition", "Way", "chosen_partition"]
 
 Way: TypeAlias = Literal["auto", "pooled", "independent"]
 
@@ -66,6 +67,10 @@ class Partition:
             if value is not None and not 0 <= number(name, value) <= most:
                 raise ParameterError(f"{name} of a partition must be between 0 and {most}, not {value!r}")
 
+    def rest(self, domain: Domain) -> Domain:
+        """Return the attributes that do not form the partition."""
+        return Domain({name: size for name, size in domain.items() if name not in self.names})
+
     def check(self, domain: Domain, columns: Domain) -> None:
         """Raise unless these attributes can form partitions, before anything is spent.
 
@@ -92,13 +97,25 @@ class Partition:
             )
 
 
-def as_partition(given: Any) -> Partition | None:  # noqa: ANN401 - names of columns, or a Partition
-    """Return a partition, given as such or as the names of its columns; None if none is given."""
-    if given is None or isinstance(given, Partition):
-        return given
-    if isinstance(given, str):
-        return Partition((given,))
-    if isinstance(given, Iterable):
-        names = tuple(given)
-        return Partition(names) if names else None
-    raise ParameterError(f'partition must name columns, such as partition=["state"], not {given!r}')
+def chosen_partition(given: Any, schema: Schema, domain: Domain) -> Partition | None:  # noqa: ANN401 - names, or a Partition
+    """Return the partition of a fit, checked; None if there is none.
+
+    Parameters
+    ----------
+    given
+        What a fit was given: a partition, names of columns, or None for what the schema declares.
+    schema
+        The schema.
+    domain
+        The attributes that mechanisms see.
+    """
+    asked = schema.partition if given is None else given
+    if not isinstance(asked, Partition):
+        if not isinstance(asked, Iterable):
+            raise ParameterError(f'partition must name columns, such as partition=["state"], not {asked!r}')
+        names = (asked,) if isinstance(asked, str) else tuple(asked)
+        if not names:
+            return None
+        asked = Partition(names)
+    asked.check(domain, schema.domain)
+    return asked

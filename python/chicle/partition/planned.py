@@ -42,7 +42,7 @@ def plan_steps(
         The releases of the mechanism for attributes, a rho and a number of rows.
     """
     names = partition.names
-    number, rest = domain.cells(names), Domain({name: size for name, size in domain.items() if name not in names})
+    number, rest = domain.cells(names), partition.rest(domain)
     of = " x ".join(names)
     cost = 0.0 if bought.pure else bought.share * rho
     sigma = np.sqrt(2) * k / bought.pure if bought.pure else calibrate(cost, l2_sensitivity=k)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from chicle.domain import Clique, Domain
+from chicle.domain import Clique
 from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.merges import Merge
@@ -56,8 +56,7 @@ def run_partitioned(mechanism: Runs, desk: Desk, partition: Partition, bought: S
         sizes = desk.measure_pure(names, epsilon=bought.pure * _ROUNDING, purpose="sizes")
     else:
         (sizes,) = desk.measure([names], rho=bought.share * desk.left, purpose="sizes")
-    rest = Domain({name: size for name, size in desk.domain.items() if name not in names})
-    chosen = choose(rest, partition, sizes, k=desk.k, rho=desk.left)
+    chosen = choose(partition.rest(desk.domain), partition, sizes, k=desk.k, rho=desk.left)
     desk.note(chosen.note)
     if chosen.way == "independent":
         return _independent(mechanism, desk, names)

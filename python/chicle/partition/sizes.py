@@ -42,11 +42,12 @@ class SizesBudget:
 
     def apply(self, budget: Budget) -> Budget:
         """Return a budget that sets the pure epsilon aside."""
-        return Budget(**{**budget.promise(), "pure": self.pure}) if self.pure else budget
+        aside = self.pure and budget.epsilon is not None
+        return Budget(**{**budget.promise(), "pure": self.pure}) if aside else budget
 
 
 def sizes_budget(
-    partition: Partition, domain: Domain, budget: Budget, *, k: int, rows: int | None, opened: Budget | None = None
+    partition: Partition, domain: Domain, budget: Budget, *, k: int, rows: int | None, pure_left: float | None = None
 ) -> SizesBudget:
     """Return with which noise to buy the sizes; nothing here depends on the data.
 
@@ -62,8 +63,8 @@ def sizes_budget(
         How many rows one person may have.
     rows
         About how many rows there are, where that is declared.
-    opened
-        The budget of the ledger that pays, if it is open already: then only what it set aside can be used.
+    pure_left
+        What is left of the pure epsilon of the ledger that pays, if it is open already: nothing else can be used then.
 
     Examples
     --------
@@ -73,14 +74,14 @@ def sizes_budget(
     >>> sizes_budget(Partition(("county",)), domain, budget, k=1, rows=34_000_000)
     SizesBudget(share=0.01, pure=0.0)
     """
-    if opened is not None:
-        return SizesBudget(0.0, opened.pure) if opened.pure else SizesBudget()
+    if pure_left is not None:
+        return SizesBudget(0.0, pure_left) if pure_left > 0 else SizesBudget()
     if partition.pure is not None:
         pure = partition.pure * (budget.epsilon or 0.0)
         return SizesBudget(0.0, pure) if pure else SizesBudget()
     if rows is None or budget.epsilon is None:
         return SizesBudget()
-    rest = [size for name, size in domain.items() if name not in partition.names]
+    rest = list(partition.rest(domain).values())
     shares = budget_shares(rest)
     precision = SIZES + _OTHERS * math.fsum(share / size for share, size in zip(shares, rest, strict=True))
     goal = _GOAL * rows / domain.cells(partition.names)
