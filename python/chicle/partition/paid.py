@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
-from chicle.domain import Domain
-from chicle.errors import ArtefactError
+from chicle.domain import Clique, Domain
 from chicle.measurements.measurement import Measurement
 from chicle.privacy.events import ParallelEvent
 from chicle.privacy.guarantee import Guarantee
 
-__all__ = ["check_groups_paid"]
+__all__ = ["not_paid_as_groups"]
 
 _ROUNDING = 1 + 1e-9
 
 
-def check_groups_paid(
+def not_paid_as_groups(
     measurements: Sequence[Measurement], ledger: Guarantee, k: int, domain: Domain
 ) -> list[Measurement]:
-    """Return the measurements that are not of groups paid for together; raise unless these cost no more than was paid.
+    """Return the measurements but those of groups that cost no more than was paid for all groups together.
 
     Parameters
     ----------
@@ -32,19 +33,20 @@ def check_groups_paid(
     domain
         The attributes.
     """
-    paid: dict[frozenset[str], float] = defaultdict(float)
+    paid: dict[Clique, float] = defaultdict(float)
     for event in (entry.event for entry in ledger.entries):
         if isinstance(event, ParallelEvent) and event.clique is not None:
-            paid[frozenset(event.clique)] += event.most
-    costs: dict[tuple[tuple[str, int], ...], float] = defaultdict(float)
+            paid[event.clique] += event.most
+    groups: dict[Any, list[Measurement]] = defaultdict(list)
     rest = []
     for one in measurements:
-        if not one.where or frozenset(one.where) not in paid:
+        formed = next((clique for clique in paid if one.where and set(clique) <= set(one.where)), None)
+        if formed is None:
             rest.append(one)
-            continue
-        sensitivity = one.query.checked(domain).l2_sensitivity(k)
-        costs[tuple(sorted(one.where.items()))] += sensitivity**2 / (2 * one.sigma**2)
-    for group, cost in costs.items():
-        if cost > paid[frozenset(name for name, _ in group)] * _ROUNDING:
-            raise ArtefactError(f"its measurements of the group {dict(group)} are not in its ledger")
+        else:
+            groups[formed, tuple(one.where[name] for name in formed)].append(one)
+    for (formed, _), some in groups.items():
+        costs = [(one.query.checked(domain).l2_sensitivity(k) / one.sigma) ** 2 / 2 for one in some]
+        if math.fsum(costs) > paid[formed] * _ROUNDING:
+            rest += some
     return rest
