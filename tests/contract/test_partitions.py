@@ -22,22 +22,24 @@ def make(request: pytest.FixtureRequest) -> Make:
     return MECHANISMS[request.param]
 
 
-@pytest.mark.parametrize("way", ["pooled", "independent"])
+@pytest.mark.parametrize("way", ["pooled", "independent", "attribute"])
 @pytest.mark.filterwarnings("ignore:a table drawn from this release has about")
 def test_a_partitioned_fit(make: Make, way: Way, tmp_path: Path) -> None:
     synth = make(**BUDGET)
     domain = {"SEX": 2, "RACE": 8, "MARST": 3, "EDUC": 6}
     rng = np.random.default_rng(0)
-    rows = Records({name: rng.integers(size, size=600) // 2 * 2 % size for name, size in domain.items()}, domain)
+    rows = Records({name: rng.integers(size, size=600) for name, size in domain.items()}, domain)
     synth.fit(rows, Schema(domain), partition=Partition(("SEX",), way=way))
     release = synth.release_
-    assert isinstance(release.model, PartitionedModel)
+    assert isinstance(release.model, PartitionedModel) == (way != "attribute")
     assert release.partition == ("SEX",)
     budget = release.ledger.budget
     assert budget is not None
     spent = synth.ledger_.spent
     assert budget.rho * (1 - 1e-6) <= spent <= budget.rho, "the whole budget is spent, and no more"
     assert sum(isinstance(event, ParallelEvent) for event in synth.ledger_.events) == (way == "independent")
+    if issubclass(type(synth), chicle.Prism):
+        release.error_bounds()
     table = synth.sample(200, seed=0)
     assert table.domain == rows.domain
     release.save(tmp_path / "parts.chicle")
@@ -52,6 +54,6 @@ def test_every_mechanism_plans_partitions(make: Make) -> None:
     if issubclass(make(**BUDGET).__class__, (chicle.PMWPub, PMWPubOfSomebody)):
         pytest.skip("it plans with a public table")
     synth = make(**BUDGET)
-    for way in ("pooled", "independent"):
+    for way in ("pooled", "independent", "attribute"):
         plan = synth.plan(Schema({"p": 3, "a": 4, "b": 5, "c": 2}), n=900, partition=Partition(("p",), way=way))
         assert sum(step.rho for step in plan.steps) <= plan.budget.rho * (1 + 1e-9)

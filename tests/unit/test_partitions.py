@@ -134,8 +134,11 @@ def test_the_rule_goes_by_rows_in_units_of_noise() -> None:
     assert choose(domain, asked, many, k=1_000, rho=0.016).way == "pooled"
     assert choose(domain, Partition(("p",), way="independent"), few, k=1, rho=0.016).way == "independent"
     assert choose(domain, Partition(("p",), share=0.33), few, k=1, rho=0.016).share == 0.33
+    noisy = Measurement(("p",), np.full(4, 100), 20.0)
+    assert choose(domain, asked, noisy, k=1, rho=0.016).way == "attribute", "few, and hidden by noise"
+    assert choose(domain, asked, noisy, k=1, rho=0.016, whole=False).way == "pooled"
     nothing = Measurement(("p",), np.array([-3, 4, -8]), 20.0)
-    assert choose(domain, asked, nothing, k=1, rho=0.016).way == "pooled"
+    assert choose(domain, asked, nothing, k=1, rho=0.016).way == "attribute"
     assert forecast(Domain({"one": 5}), np.array([0.0])) == 1.0
     shares = [share_of_partitions(x) for x in (0.0, 1.0, 50, 100, 200, 1e9)]
     assert shares == sorted(shares)
@@ -345,6 +348,15 @@ def test_ten_thousand_partitions() -> None:
 
 
 @few
+def test_few_partitions_at_a_small_budget_are_an_attribute() -> None:
+    release = chicle.Prism(**BUDGET).fit(table(900), partition=["part"]).release_
+    assert release.partition == ("part",)
+    assert not isinstance(release.model, PartitionedModel)
+    assert "as one more attribute" in release.notes[0]
+    assert set(release.sample(20, seed=0, where={"part": 1})["part"].tolist()) == {1}
+
+
+@few
 def test_two_levels() -> None:
     rng = np.random.default_rng(0)
     domain = {"state": 3, "county": 4, "a": 5, "b": 2}
@@ -373,7 +385,7 @@ def test_partitions_come_out_different(way: Any) -> None:
 
 
 def test_what_a_partitioned_release_cannot_do_is_said() -> None:
-    release = chicle.Prism(**BUDGET).fit(table(500), partition=["part"]).release_
+    release = chicle.Prism(**BUDGET).fit(table(500), partition=Partition(("part",), way="pooled")).release_
     with pytest.raises(chicle.ParameterError, match="draws of a release with partitions"):
         release.draws(2, seed=0)[0]
     assert release.error_bounds()
@@ -455,7 +467,7 @@ def test_an_evaluation_lists_worst_and_best_partitions() -> None:
 
 def test_a_report_has_a_table_of_partitions(tmp_path: Path) -> None:
     real = table(900)
-    synth = chicle.Prism(**BUDGET).fit(real, partition=["part"])
+    synth = chicle.Prism(**BUDGET).fit(real, partition=Partition(("part",), way="pooled"))
     text = chicle.report(tmp_path / "r.html", synth.release_, real=real).read_text(encoding="utf-8")
     assert "Partitions" in text
     assert "worst" in text

@@ -60,7 +60,7 @@ def add_measures(parser: argparse.ArgumentParser) -> None:
         "--by",
         metavar="COLUMN,...",
         type=names,
-        help="columns that form partitions: the errors inside each are listed (default: those of the release)",
+        help="columns that form partitions: errors inside each are listed (default: those that the schema declares)",
     )
     parser.add_argument("--threads", type=int, help="number of threads (default: all cores)")
 

@@ -85,7 +85,7 @@ def evaluate(
         How many range queries of three attributes to draw.
     by
         Columns that form partitions, such as ``["state"]``: the distances inside each are measured too; by default
-        those of the release.
+        what the schema declares.
     threads
         How many threads to use; all there are, if ``None``. The result does not depend on it.
 
@@ -107,7 +107,7 @@ def evaluate(
     declared = schema_of(real, schema, release)
     seed, threads = check_seed(seed), threads_or_all(threads)
     check_measures(declared, workload=workload, label=label, gini=gini, pairs=pairs, triples=triples, queries=queries)
-    inside = check_by(by if by is not None else None if release is None else release.partition, declared.domain)
+    inside = check_by(declared.partition if by is None else by, declared.domain)
     budget = _budget(release, epsilon, delta)
     contest = Contest.between(
         *read_both(real, synthetic, declared), declared, budget=budget, seed=seed, threads=threads

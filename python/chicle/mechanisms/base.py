@@ -37,7 +37,7 @@ from chicle.measurements.public_rows import PublicRows
 from chicle.measurements.transcript import Transcript
 from chicle.mechanisms.stages import Setting, Stages, marginal_stage
 from chicle.models.base import Model
-from chicle.partition import Partition, chosen_partition, plan_steps, run_partitioned, sizes_budget
+from chicle.partition import Partition, chosen_partition, plan_steps, run_partitioned, seen_domain, sizes_budget
 from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
@@ -334,6 +334,7 @@ class Mechanism(ABC):
     ) -> Release:
         """Return the release of a fit."""
         partition = chosen_partition(partition, declared, Codec(declared).domain)
+        declared = declared.partitioned(() if partition is None else partition.names)
         self._check_all(Codec(declared), partition)
         public_rows = self._public(public, Codec(declared))
         budget = self._discovery().budget(declared, self.budget_on(ledger))
@@ -388,7 +389,7 @@ class Mechanism(ABC):
                 model=model,
                 ledger=ledger,
                 mechanism=type(self).__name__,
-                parameters=self.parameters(codec.domain if partition is None else partition.rest(codec.domain)),
+                parameters=self.parameters(seen_domain(model, codec.domain)),
                 fine_one_ways=fine_one_ways,
                 form=opened.form,
                 persons=persons,

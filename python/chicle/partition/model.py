@@ -27,7 +27,7 @@ from chicle.models.base import CountedModel, Model, State, model_of, register_mo
 from chicle.partition.pool import Pool, systematic
 from chicle.partition.shrink import mean_sizes, shrunk_shares, steady_sizes
 
-__all__ = ["PartitionedModel"]
+__all__ = ["PartitionedModel", "seen_domain"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -241,3 +241,10 @@ class PartitionedModel(CountedModel):
 
 def _told(model: Model) -> dict[str, Any]:
     return {"family": model.family, "parameters": model.params()}
+
+
+def seen_domain(model: Model, domain: Domain) -> Domain:
+    """Return the attributes that a mechanism saw: all but those of the partition, where the model is partitioned."""
+    if not isinstance(model, PartitionedModel):
+        return domain
+    return Domain({name: size for name, size in domain.items() if name not in model.partition})

@@ -54,6 +54,8 @@ def plan_steps(
     if chosen.way == "independent":
         each = steps(rest, left, n // number)
         return [sizes, *(replace(step, of=f"{step.of} in each {of}") for step in each)]
+    if chosen.way == "attribute":
+        return [sizes, *steps(domain, left, n)]
     shares = budget_shares([number * size for size in rest.values()]).tolist()
     tables = []
     for (name, size), share in zip(rest.items(), shares, strict=True):

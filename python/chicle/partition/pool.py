@@ -71,7 +71,7 @@ def systematic(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
     Examples
     --------
     >>> systematic(np.array([0.5, 0.25, 0.25]), 4, np.random.default_rng(0)).tolist()
-    [1, 2, 0, 0]
+    [2, 1, 0, 0]
     """
     marks = np.floor(np.cumsum(weights) * (n / weights.sum()) + rng.random()).astype(np.int64)
     marks = np.minimum(marks, n)

@@ -3,15 +3,20 @@
 It reads sizes that were released, so it is free. What a partition can tell about itself depends on its signal
 ``x = N mu / k``: its rows in units of the noise of a count.
 
-*Independent or pooled.* If every pair of attributes were measured in a partition, with shares alike, its tables would
-be off by about ``0.4 C sqrt(K) / x``, for K pairs of C cells on average (half the mean absolute noise of a cell, times
-the cells, over the rows). Mechanisms do better, by a factor that hardly depends on the data. Pooled partitions are off
-by how much the dependences of attributes differ between partitions, which no 1-way tells. So partitions are fitted by
-themselves where the mean of this forecast is at most `_INDEPENDENT`.
+*Independent or not.* If every pair of attributes were measured in a partition, with shares alike, its tables would
+be off by about ``0.4 C sqrt(K) / x``, for K pairs of C cells on average, attributes in 20 buckets at most (half the
+mean absolute noise of a cell, times the cells, over the rows). Mechanisms do better, by a factor that hardly depends on
+the data. Pooled partitions are off by how much the dependences of attributes differ between partitions, which no 1-way
+tells. So partitions are fitted by themselves where the mean of this forecast is small; of few partitions, which each
+hold much of the whole, somewhat earlier.
 
-*The share.* Small partitions have little to say, so the whole table gets most. It grows with the logarithm of x.
+*As an attribute.* Of few partitions at a budget so small that the whole table is mostly noise, tables by partition
+would only repeat the whole table's 1-ways: there the partition is one more attribute, and the budget is not split.
 
-Both were set on the states of the American Community Survey (`benches/partitions.py`, states and large).
+*The share.* Small partitions have little to say, so the whole table gets most. The share that says how they differ
+grows with the logarithm of x. Few partitions need less of it.
+
+All this was set on the states of the American Community Survey and on Adult (docs/partitions.md says where it loses).
 """
 
 from __future__ import annotations
@@ -31,9 +36,13 @@ __all__ = ["Chosen", "choose", "forecast", "share_of_partitions"]
 
 Floats = npt.NDArray[np.float64]
 
-_INDEPENDENT = 0.027
+_INDEPENDENT = (0.03, 0.06)  # least and most forecast to fit partitions by themselves, ...
+_OVER_NUMBER = 0.12  # ... and in between this, over their number
+_BUCKETS = 20
+_FEW = 10  # partitions
+_NOISY = 3_000.0  # signal of the whole table below which few partitions are an attribute
 _AT = ((57.0, 0.3), (182.0, 0.6))  # signals, and the shares that were best there
-_SHARES = (0.25, 0.7)
+_SHARES, _MOST_OF_FEW = (0.25, 0.7), 0.4
 
 
 @dataclass(frozen=True)
@@ -43,9 +52,9 @@ class Chosen:
     Attributes
     ----------
     way
-        ``"pooled"`` or ``"independent"``.
+        ``"pooled"``, ``"independent"`` or ``"attribute"``.
     share
-        The share of the budget that says how partitions differ; 1 where they are fitted by themselves.
+        The share of the budget that says how partitions differ; of no meaning but where they are pooled.
     note
         A sentence for the reader of the release.
     """
@@ -55,7 +64,9 @@ class Chosen:
     note: str
 
 
-def choose(domain: Domain, partition: Partition, sizes: Measurement, *, k: int, rho: float) -> Chosen:
+def choose(
+    domain: Domain, partition: Partition, sizes: Measurement, *, k: int, rho: float, whole: bool = True
+) -> Chosen:
     """Return how to fit a partitioned table.
 
     Parameters
@@ -70,17 +81,25 @@ def choose(domain: Domain, partition: Partition, sizes: Measurement, *, k: int, 
         How many rows one person may have.
     rho
         What may be spent.
+    whole
+        Whether the mechanism takes all attributes at once.
     """
     counted = np.maximum(sizes.floats.reshape(-1), 0.0)
     held = counted[counted > 2 * sizes.sigma]  # the rest may be empty
-    signal = (held if held.size else counted) * math.sqrt(2 * rho) / k
+    noise = k / math.sqrt(2 * rho)
+    signal = (held if held.size else counted) / noise
+    few = counted.size <= _FEW
     way = partition.way
     if way == "auto":
-        way = "independent" if held.size and forecast(domain, signal) <= _INDEPENDENT else "pooled"
-    share = 1.0 if way == "independent" else partition.share
+        limit = min(max(_OVER_NUMBER / counted.size, _INDEPENDENT[0]), _INDEPENDENT[1])
+        alone = held.size > 0 and forecast(domain, signal) <= limit
+        hidden = few and whole and counted.sum() < _NOISY * noise
+        way = "independent" if alone else "attribute" if hidden else "pooled"
+    share = partition.share
     if share is None:
         share = share_of_partitions(float(signal.mean()))
-    return Chosen(way, share, _said(partition, sizes.values.size, way, share))
+        share = min(share, _MOST_OF_FEW) if few else share
+    return Chosen(way, share, _said(partition, counted.size, way, share))
 
 
 def forecast(domain: Domain, signal: Floats) -> float:
@@ -89,9 +108,10 @@ def forecast(domain: Domain, signal: Floats) -> float:
     Examples
     --------
     >>> round(forecast(Domain({"age": 20, "sex": 2, "job": 30}), np.array([16_000.0])), 4)
-    0.0101
+    0.0069
     """
-    cells = [one * other for one, other in combinations(domain.values(), 2)] or [max(domain.values())]
+    seen = [min(size, _BUCKETS) for size in domain.values()]
+    cells = [one * other for one, other in combinations(seen, 2)] or seen
     return float(np.minimum(0.4 * np.mean(cells) * math.sqrt(len(cells)) / np.maximum(signal, 1e-9), 1.0).mean())
 
 
@@ -112,6 +132,8 @@ def share_of_partitions(signal: float) -> float:
 
 def _said(partition: Partition, number: int, way: str, share: float) -> str:
     by = " and ".join(map(repr, partition.names))
+    if way == "attribute":
+        return f"{number:,} partitions by {by}, as one more attribute: few of them, and the budget is small"
     if way == "independent":
         return f"{number:,} partitions by {by}, each fitted by itself; together they cost what one costs"
     return f"{number:,} partitions by {by}, pooled: {share:.0%} of the budget says how they differ from the whole"

@@ -1,8 +1,9 @@
-"""Fit a partitioned table: sizes first, then one of two ways, by a rule that reads only what was released.
+"""Fit a partitioned table: sizes first, then one of three ways, by a rule that reads only what was released.
 
 *Independent*: the mechanism runs on each partition by itself. Partitions share no row, so all of them cost what one
 costs (`Desk.groups`). *Pooled*: the mechanism runs on the whole table without the attributes of the partition, and the
-table of each other attribute by partition says how partitions differ.
+table of each other attribute by partition says how partitions differ. Few partitions at a small budget are left to the
+mechanism as one more attribute.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
-from chicle.domain import Clique
+from chicle.domain import Clique, Domain
+from chicle.errors import ChicleError
 from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.merges import Merge
@@ -34,10 +36,11 @@ _ROUNDING = 1 - 2.0**-40
 class Runs(Protocol):
     """A mechanism."""
 
+    def check(self, domain: Domain) -> None: ...
     def run(self, desk: Desk) -> Model: ...
 
 
-def run_partitioned(mechanism: Runs, desk: Desk, partition: Partition, bought: SizesBudget) -> PartitionedModel:
+def run_partitioned(mechanism: Runs, desk: Desk, partition: Partition, bought: SizesBudget) -> Model:
     """Spend the budget of a desk on a partitioned table; return the model of what was measured.
 
     Parameters
@@ -56,11 +59,24 @@ def run_partitioned(mechanism: Runs, desk: Desk, partition: Partition, bought: S
         sizes = desk.measure_pure(names, epsilon=bought.pure * _ROUNDING, purpose="sizes")
     else:
         (sizes,) = desk.measure([names], rho=bought.share * desk.left, purpose="sizes")
-    chosen = choose(partition.rest(desk.domain), partition, sizes, k=desk.k, rho=desk.left)
+    chosen = choose(
+        partition.rest(desk.domain), partition, sizes, k=desk.k, rho=desk.left, whole=_takes(mechanism, desk.domain)
+    )
     desk.note(chosen.note)
+    if chosen.way == "attribute":
+        return mechanism.run(desk)
     if chosen.way == "independent":
         return _independent(mechanism, desk, names)
     return _pooled(mechanism, desk, names, chosen.share)
+
+
+def _takes(mechanism: Runs, domain: Domain) -> bool:
+    """Return whether a mechanism can be fitted to these attributes."""
+    try:
+        mechanism.check(domain)
+    except ChicleError:
+        return False
+    return True
 
 
 def _independent(mechanism: Runs, desk: Desk, names: Clique) -> PartitionedModel:

@@ -184,8 +184,8 @@ class Release:
 
     @property
     def partition(self) -> tuple[str, ...]:
-        """The columns whose values form partitions, each made by itself; empty if there are none."""
-        return tuple(self.model.partition) if isinstance(self.model, PartitionedModel) else ()
+        """The columns whose values form partitions; empty if there are none."""
+        return self.schema.partition
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -490,7 +490,7 @@ class Release:
     @cached_property
     def _steady(self) -> dict[str, npt.NDArray[np.float64]]:
         """The estimated counts of ordered attributes, with steady tails."""
-        if self.partition:  # what is steady in the whole table need not be in one partition
+        if isinstance(self.model, PartitionedModel):  # what is steady in the whole table need not be in one partition
             return {}
         return steady_one_ways(self.measurements, self.domain, self.codec.axes, self.total)
 
@@ -533,7 +533,11 @@ class Release:
         (True, True)
         """
         records = None if synthetic is None else read_records(synthetic, self.schema, synthetic=True)
-        plain = not self.partition and not self.codec.attributes.changes and not self.schema.constraints
+        plain = (
+            not isinstance(self.model, PartitionedModel)
+            and not self.codec.attributes.changes
+            and not self.schema.constraints
+        )
         return error_bounds(
             self.of_columns,
             self.schema.domain,

@@ -233,6 +233,13 @@ class Schema:
         """The columns whose joint values form partitions; empty if there are none."""
         return self._partition
 
+    def partitioned(self, names: Iterable[str]) -> Schema:
+        """Return the same schema with these columns as its partition."""
+        asked = tuple(names)
+        if asked == self._partition:
+            return self
+        return self._but(self._columns, reviewed=self._reviewed, partition=asked)
+
     @property
     def parts(self) -> tuple[Part, ...]:
         """Constraints and lists of combinations in parts that share no column, each with a satisfying assignment."""
@@ -372,8 +379,9 @@ class Schema:
         combined = [f"{name}: combines {', '.join(one.columns)}" for name, one in self._combined.items()]
         return [*combined, *(f"never violated: {one}" for one in self.constraints)]
 
-    def _but(self, columns: Mapping[str, Column], *, reviewed: bool) -> Schema:
-        """Return the same schema with these columns, reviewed or not."""
+    def _but(self, columns: Mapping[str, Column], *, reviewed: bool, partition: Clique | None = None) -> Schema:
+        """Return the same schema with these columns, reviewed or not, and another partition if one is given."""
+        several = self._of_several() if partition is None else {**self._of_several(), "partition": partition}
         return Schema(
             columns,
             max_records_per_person=self._max_records_per_person,
@@ -383,7 +391,7 @@ class Schema:
             # Comments of a draft say what only the private table tells.
             comments={} if reviewed and not self._reviewed else self._comments,
             data=self._data,
-            **self._of_several(),
+            **several,
         )
 
     def _of_several(self) -> dict[str, Any]:
