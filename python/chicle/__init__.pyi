@@ -44,6 +44,7 @@ from .mechanisms import (
 from .models.base import Model
 from .models.descent import descend
 from .models.gum import gum
+from .partition import Partition
 from .privacy import Budget, Ledger
 from .public import PublicData
 from .query import Query
@@ -86,6 +87,7 @@ __all__ = [
     "NotFittedError",
     "PMWPub",
     "ParameterError",
+    "Partition",
     "Poisson",
     "Prism",
     "PrismOptions",

@@ -41,7 +41,9 @@ def test_pages_name_files_that_exist(page: str) -> None:
         assert (ROOT / "python" / "chicle" / name).exists(), name
 
 
-DOORS = {"_pay", "ledger.debit", "release_choice", "release_gaussian", "self._scores"}
+DOORS = {
+    *("_pay", "ledger.debit", "parallel_ledgers", "release_choice", "release_gaussian", "release_pure", "self._scores"),
+}
 """What releases are made through; what is one of them is listed where it is called."""
 
 

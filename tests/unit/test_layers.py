@@ -19,7 +19,7 @@ LAYERS = (
     *("counting", "privacy", "measurements"),  # private rows, the ledger, and what is bought through it
     *("denoising", "selection", "plans"),  # free: from measurements to measurements and choices
     *("codecs", "sources", "public"),  # where private rows come from, and public ones
-    *("models", "discovery", "analyses", "releases", "mechanisms"),  # from a table to a release
+    *("models", "discovery", "analyses", "partition", "releases", "mechanisms"),  # from a table to a release
     *("datasets", "synthesis", "evaluation", "reports", "comparison", "demo", "ui", "cli", "__main__", "__init__"),
 )
 

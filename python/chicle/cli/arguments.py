@@ -32,12 +32,15 @@ __all__ = [
     "add_dialect",
     "add_draw",
     "add_output",
+    "add_partition",
     "analyses",
     "check_draw",
     "command",
     "count",
     "mechanism",
+    "names",
     "numbers",
+    "partitioned",
     "subcommands",
     "tables",
     "workload",
@@ -159,6 +162,28 @@ def add_analyses(parser: Parser) -> None:
     )
 
 
+def add_partition(parser: Parser) -> None:
+    """Add the columns that form partitions."""
+    parser.add_argument(
+        "--partition",
+        metavar="COLUMN,...",
+        type=names,
+        help="columns whose joint values form partitions, such as state, each of which shall be right by itself "
+        "(default: those that the schema declares)",
+    )
+
+
+def names(text: str) -> list[str]:
+    """Return the names of a comma-separated list."""
+    return [name for name in text.split(",") if name]
+
+
+def partitioned(arguments: argparse.Namespace, schema: Schema) -> list[str]:
+    """Return the columns that form partitions, given or declared."""
+    given = getattr(arguments, "partition", None)
+    return list(schema.partition) if given is None else list(given)
+
+
 def analyses(arguments: argparse.Namespace) -> list[Analysis]:
     """Return the declared analyses."""
     return [analysis_of(text) for text in arguments.analysis]
@@ -174,7 +199,9 @@ def mechanism(arguments: argparse.Namespace, epsilon: float, schema: Schema) -> 
         asking = [name for name in mechanism_names() if "workload" in signature(named_mechanism(name)).parameters]
         if arguments.mechanism not in asking:
             raise ParameterError(f"{arguments.mechanism} takes no --workload; {', '.join(asking)} do")
-        more["workload"] = workload(arguments.workload, Codec(schema).domain)
+        apart = partitioned(arguments, schema)
+        kept = {name: size for name, size in Codec(schema).domain.items() if name not in apart}
+        more["workload"] = workload(arguments.workload, Domain(kept))
     synth = make(
         epsilon=epsilon,
         delta=arguments.delta,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from chicle.cli.arguments import add_dialect, command, tables, workload
+from chicle.cli.arguments import add_dialect, command, names, tables, workload
 from chicle.cli.terminal import Progress, say
 from chicle.errors import SchemaError
 from chicle.evaluation import evaluate
@@ -56,12 +56,20 @@ def add_measures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--triples", type=int, default=300, help="number of triples of columns to compare (default 300)"
     )
+    parser.add_argument(
+        "--by",
+        metavar="COLUMN,...",
+        type=names,
+        help="columns that form partitions: errors inside each are listed (default: those that the schema declares)",
+    )
     parser.add_argument("--threads", type=int, help="number of threads (default: all cores)")
 
 
 def measures(arguments: argparse.Namespace, schema: Schema) -> dict[str, Any]:
     """Return the parameters of `evaluate` that choose measures, for the columns of a schema."""
     measured: dict[str, Any] = {"triples": arguments.triples}
+    if arguments.by is not None:
+        measured["by"] = arguments.by
     if arguments.label is not None:
         measured["label"] = arguments.label
     if arguments.workload is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from chicle.cli.arguments import add_analyses, add_budget, analyses, command, count, mechanism
+from chicle.cli.arguments import add_analyses, add_budget, add_partition, analyses, command, count, mechanism
 from chicle.cli.terminal import say, warn
 from chicle.errors import ParameterError
 from chicle.schema import Schema
@@ -34,6 +34,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
     add_budget(made, several=True)
     add_analyses(made)
+    add_partition(made)
     made.add_argument(
         "--records",
         type=count,
@@ -50,12 +51,15 @@ def _run(arguments: argparse.Namespace) -> int:
     first, *more = arguments.epsilon
     synth = mechanism(arguments, first, schema)
     asked = analyses(arguments)
-    if more and asked:
-        raise ParameterError("--analysis needs a single --epsilon; plan one at a time")
+    if more and (asked or arguments.partition):
+        raise ParameterError("--analysis and --partition need a single --epsilon; plan one at a time")
+    partition = arguments.partition
     plan = (
         synth.sweep(schema, arguments.epsilon, arguments.records)
         if more
-        else synth.plan(schema, arguments.records, analyses=asked, analysis_share=arguments.analysis_share)
+        else synth.plan(
+            schema, arguments.records, partition=partition, analyses=asked, analysis_share=arguments.analysis_share
+        )
     )
     if schema.assumption is not None:
         warn(schema.assumption)

@@ -19,6 +19,7 @@ from chicle.cli.arguments import (
     add_dialect,
     add_draw,
     add_output,
+    add_partition,
     analyses,
     check_draw,
     command,
@@ -54,6 +55,9 @@ Declare the regressions that will be run on the table: their coefficients then c
 A table in a lake is read, counted and made by Spark; OUT is a folder of Parquet files:
   chicle synth /lake/people -s people.yaml -o /lake/made --epsilon 1 --delta 1e-9 --engine spark --master local[8]
 
+Groups of rows that shall each be right by themselves, such as states, form partitions:
+  chicle synth people.csv -s people.yaml -o made.csv --epsilon 1 --delta 1e-9 --partition state
+
 Each run spends a new budget, and budgets add up. Keep the release and use `chicle sample` for more rows at no cost.
 """
 
@@ -66,6 +70,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     add_output(made, "the file of the synthetic table: .csv, .csv.gz, .tsv, .parquet, .arrow or .feather")
     add_budget(made)
     add_analyses(made)
+    add_partition(made)
     kept = made.add_mutually_exclusive_group()
     kept.add_argument(
         "--release",
@@ -139,6 +144,8 @@ def _mechanism(arguments: argparse.Namespace) -> tuple[Schema, Mechanism, dict[s
         warn(schema.assumption)
     check_strength(synth.budget, schema.rows, allowed=synth.allow_weak)
     asked: dict[str, Any] = {"analyses": analyses(arguments), "analysis_share": arguments.analysis_share}
+    if arguments.partition is not None:
+        asked["partition"] = arguments.partition
     synth.plan(schema, **asked)
     return schema, synth, asked
 

@@ -21,7 +21,7 @@ from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
 from chicle.query import Maps, Query, QueryLike, as_query
 
-__all__ = ["UNITS", "Cached", "Countable", "Expect", "Independence", "View", "flat_expected", "groups"]
+__all__ = ["UNITS", "Cached", "Countable", "Expect", "Independence", "Part", "View", "flat_expected", "groups"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -158,6 +158,56 @@ class Countable(ABC):
             The new attributes.
         """
         return View(self, maps, domain)
+
+    def parts(self, names: Clique) -> Sequence[Countable]:
+        """Return the rows of each joint value of some attributes, without these: groups that share no row.
+
+        Parameters
+        ----------
+        names
+            The attributes; groups are in the order of their codes, that of the last one changing fastest.
+        """
+        shape = self.domain.shape(names)
+        return [Part(self, dict(zip(names, codes, strict=True))) for codes in np.ndindex(shape)]
+
+
+class Part(Countable):
+    """The rows of one group, without the attributes that form it.
+
+    Parameters
+    ----------
+    base
+        The rows.
+    where
+        The code of each attribute that forms the group.
+    """
+
+    __slots__ = ("_base", "_domain", "_where")
+
+    def __init__(self, base: Countable, where: Mapping[str, int]) -> None:
+        self._base, self._where = base, dict(where)
+        self._domain = Domain({name: size for name, size in base.domain.items() if name not in where})
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that do not form the group."""
+        return self._domain
+
+    @property
+    def max_records_per_person(self) -> int:
+        """How many of these rows one person may have."""
+        return self._base.max_records_per_person
+
+    def count(
+        self, queries: Sequence[QueryLike], *, threads: int | None = None, memory_limit: int = MEMORY_LIMIT
+    ) -> list[Ints]:
+        """Count the rows of the group."""
+        asked = [as_query(one).checked(self._domain) for one in queries]
+        inside = [Query(one.clique, one.buckets, {**self._where, **one.where}, one.functional) for one in asked]
+        return self._base.count(inside, threads=threads, memory_limit=memory_limit)
+
+    def __repr__(self) -> str:
+        return f"Part of rows over {self._domain!r}"
 
 
 class View(Countable):

@@ -20,7 +20,16 @@ from chicle._text import aligned
 from chicle.domain import Clique, Domain
 from chicle.errors import ParameterError
 
-__all__ = ["AmountSummary", "Amounts", "Association", "AttributeErrors", "CliqueErrors", "Evaluation", "Score"]
+__all__ = [
+    "AmountSummary",
+    "Amounts",
+    "Association",
+    "AttributeErrors",
+    "CliqueErrors",
+    "Evaluation",
+    "PartitionErrors",
+    "Score",
+]
 
 NOT_PRIVATE = "NOT PRIVATE: these numbers compare with the real table; do not publish them."
 
@@ -259,6 +268,90 @@ class Association:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class PartitionErrors:
+    """How far both tables are in each partition; all arrays have one number for each partition.
+
+    Attributes
+    ----------
+    by
+        The columns that form partitions.
+    values
+        The values of these columns in each partition, as text.
+    rows, synthetic_rows
+        How many rows of each table are in it.
+    tvd
+        The mean distance of its 1-ways, pairs and triples, by that number, each table as shares of its own rows; 1
+        where one table has no row there, NaN where neither has.
+    """
+
+    by: Clique
+    values: tuple[tuple[str, ...], ...]
+    rows: npt.NDArray[np.int64]
+    synthetic_rows: npt.NDArray[np.int64]
+    tvd: Mapping[int, Floats]
+
+    @property
+    def _main(self) -> Floats:
+        return self.tvd[min(2, max(self.tvd))]
+
+    def worst(self, k: int = 10) -> list[int]:
+        """Return the positions of the `k` partitions of largest distance of pairs, worst first."""
+        order = np.argsort(-np.nan_to_num(self._main, nan=-1.0), kind="stable")
+        return [int(i) for i in order[:k] if np.isfinite(self._main[i])]
+
+    def best(self, k: int = 10) -> list[int]:
+        """Return the positions of the `k` partitions of least distance of pairs, best first."""
+        order = np.argsort(np.nan_to_num(self._main, nan=2.0), kind="stable")
+        return [int(i) for i in order[:k] if np.isfinite(self._main[i])]
+
+    def mean(self, size: int = 2) -> float:
+        """Return the mean distance over partitions that have rows."""
+        found = self.tvd[size]
+        return float(np.nanmean(found)) if np.isfinite(found).any() else math.nan
+
+    def table(self, k: int = 5) -> list[tuple[str, ...]]:
+        """Return the worst and the best partitions as the rows of a table, the head first."""
+        names = {1: "1-ways", 2: "pairs", 3: "triples"}
+        head = (" x ".join(self.by), "rows", "synthetic", *(names[size] for size in self.tvd))
+        worst = self.worst(k)
+        found = {"worst": worst, "best": [i for i in self.best(k) if i not in worst][::-1]}
+        lines = [
+            (
+                f"{which}: {', '.join(self.values[i])}",
+                f"{self.rows[i]:,}",
+                f"{self.synthetic_rows[i]:,}",
+                *(f"{tvd[i]:.4f}" for tvd in self.tvd.values()),
+            )
+            for which, places in found.items()
+            for i in places
+        ]
+        mean = ("mean", f"{self.rows.mean():,.0f}", f"{self.synthetic_rows.mean():,.0f}")
+        return [head, *lines, (*mean, *(f"{self.mean(size):.4f}" for size in self.tvd))]
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+        """Return the distances as a pandas data frame: a row for each partition. NOT PRIVATE."""
+        return data_frame(
+            {
+                **dict(zip(self.by, value, strict=True)),
+                "rows": int(self.rows[i]),
+                "synthetic_rows": int(self.synthetic_rows[i]),
+                **{f"tvd_{size}": float(tvd[i]) for size, tvd in self.tvd.items()},
+            }
+            for i, value in enumerate(self.values)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the distances as plain data."""
+        return {
+            "by": list(self.by),
+            "values": [list(value) for value in self.values],
+            "rows": self.rows.tolist(),
+            "synthetic_rows": self.synthetic_rows.tolist(),
+            "tvd": {str(size): [_plain(one) for one in tvd.tolist()] for size, tvd in self.tvd.items()},
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluation:
     """How good a synthetic table is. NOT PRIVATE: it is compared with the real one. Prints as a table.
 
@@ -285,6 +378,8 @@ class Evaluation:
         Remarks for the reader.
     amounts
         Mean, SD, quantiles, share of zeros and earth mover's distance of each ordered column.
+    partitions
+        The distances inside each partition, where `by` names columns.
     """
 
     scores: tuple[Score, ...]
@@ -298,6 +393,7 @@ class Evaluation:
     budget: str
     notes: tuple[str, ...] = ()
     amounts: tuple[Amounts, ...] = ()
+    partitions: PartitionErrors | None = None
 
     def __getitem__(self, key: str) -> Score:
         for score in self.scores:
@@ -330,6 +426,7 @@ class Evaluation:
             "errors": {str(size): errors.to_dict() for size, errors in self.errors.items()},
             "association": self.association.to_dict(),
             "amounts": [_plain_all(asdict(one)) for one in self.amounts],
+            **({} if self.partitions is None else {"partitions": self.partitions.to_dict()}),
         }
 
     def to_json(self) -> str:
@@ -364,7 +461,8 @@ class Evaluation:
     def __str__(self) -> str:
         lines = [NOT_PRIVATE, self._of, "", *aligned(self._rows()), "", self._legend]
         largest = ["", *aligned(self._largest_errors())]
-        return "\n".join([*lines, *self._remarks(), *largest, *self._amounts(), *self.notes])
+        inside = [] if self.partitions is None else ["", *aligned(self.partitions.table())]
+        return "\n".join([*lines, *self._remarks(), *largest, *inside, *self._amounts(), *self.notes])
 
     def __repr__(self) -> str:
         return f"{NOT_PRIVATE} Evaluation of {self._of}: {len(self.scores)} scores; print(evaluation) lists them"

@@ -20,6 +20,7 @@ from chicle.evaluation.contest import Contest
 from chicle.evaluation.distance import Distances, density_scores, marginal_scores
 from chicle.evaluation.gini import check_gini, gini_scores
 from chicle.evaluation.marginals import Observer, cliques_of, observe
+from chicle.evaluation.partitions import check_by, partition_errors
 from chicle.evaluation.queries import nist_range_scores, range_scores
 from chicle.evaluation.result import Association, AttributeErrors, CliqueErrors, Evaluation
 from chicle.evaluation.rows import row_scores
@@ -53,6 +54,7 @@ def evaluate(
     pairs: int | None = None,
     triples: int | None = 300,
     queries: int = 1000,
+    by: Sequence[str] | str | None = None,
     threads: int | None = None,
 ) -> Evaluation:
     """Compare a synthetic table with the real one. NOT PRIVATE: what it returns must not be published.
@@ -81,6 +83,9 @@ def evaluate(
         How many pairs and triples to compare at most, drawn at random; all of them, if ``None``.
     queries
         How many range queries of three attributes to draw.
+    by
+        Columns that form partitions, such as ``["state"]``: the distances inside each are measured too; by default
+        what the schema declares.
     threads
         How many threads to use; all there are, if ``None``. The result does not depend on it.
 
@@ -102,6 +107,7 @@ def evaluate(
     declared = schema_of(real, schema, release)
     seed, threads = check_seed(seed), threads_or_all(threads)
     check_measures(declared, workload=workload, label=label, gini=gini, pairs=pairs, triples=triples, queries=queries)
+    inside = check_by(declared.partition if by is None else by, declared.domain)
     budget = _budget(release, epsilon, delta)
     contest = Contest.between(
         *read_both(real, synthetic, declared), declared, budget=budget, seed=seed, threads=threads
@@ -149,6 +155,11 @@ def evaluate(
         synthetic_rows=len(contest.synthetic),
         seed=seed,
         amounts=amounts,
+        partitions=partition_errors(
+            contest.real, contest.synthetic, declared, inside, rng=contest.rng("partitions"), threads=threads
+        )
+        if inside
+        else None,
         notes=limit_remarks(real, declared),
         budget="from the exact 1-way marginals, because no budget was given" if budget is None else f"at {budget!r}",
     )

@@ -28,10 +28,11 @@ from chicle.measurements.purse import Purse
 from chicle.measurements.scores import Choice, Scores, independence, vector_sensitivity, whole_weights
 from chicle.measurements.transcript import Transcript
 from chicle.privacy.budget import Accounting, budget_shares, calibrate, calibrate_choice, real
-from chicle.privacy.events import ExponentialEvent, GaussianEvent
+from chicle.privacy.events import ExponentialEvent, GaussianEvent, PureEvent
 from chicle.privacy.ledger import Ledger
-from chicle.privacy.primitives import release_choice, release_gaussian
-from chicle.query import Query, QueryLike, as_query, one_ways
+from chicle.privacy.parallel import parallel_ledgers
+from chicle.privacy.primitives import release_choice, release_gaussian, release_pure
+from chicle.query import Maps, Query, QueryLike, as_query, one_ways
 
 __all__ = ["Desk", "Progress"]
 
@@ -471,6 +472,78 @@ class Desk:
         self.transcript.entries.append(merge)
         return desk
 
+    def measure_pure(self, clique: Clique, *, epsilon: float, purpose: str = "marginal") -> Measurement:
+        """Release a marginal with exact discrete Laplace noise, which costs a pure epsilon and no rho.
+
+        Neighbours: add or remove one person, who has at most k rows.
+        Sensitivity: each of these rows is in one cell, so the counts move by at most k in L1.
+
+        Parameters
+        ----------
+        clique
+            The attributes.
+        epsilon
+            The cost, which the budget must set aside; see `chicle.Budget`.
+        purpose
+            The name of the release in the ledger.
+        """
+        clique = self.domain.check(clique)
+        scale = self.k / real("epsilon", epsilon) * (1 + 1e-12)
+        event = PureEvent(
+            purpose=purpose, clique=clique, l1_sensitivity=self.k, scale=scale, values=self.domain.cells(clique)
+        )
+        ledger = self._purse.ledger
+        self._purse.check([event])
+        (exact,) = self.__rows.count([clique], threads=self.threads)
+        noisy = release_pure(exact, event, ledger)
+        measured = Measurement(clique, noisy, event.sigma, ledger.protected)
+        self.transcript.entries.append(measured)
+        return measured
+
+    def apart(self, names: Clique) -> Desk:
+        """Return a desk over the same rows without some attributes; it spends here, with a transcript of its own."""
+        return self._apart(names, self.__rows.view(*_without(self.domain, names)), self._purse)
+
+    def groups(self, names: Clique, *, rho: float, purpose: str = "groups") -> list[Desk]:
+        """Return a desk for the rows of each joint value of some attributes; each may spend rho, which is paid once.
+
+        Neighbours: add or remove one person, who has at most k rows, which may be in several groups.
+        Sensitivity: whatever a desk releases, x rows move it by at most x / k of what k rows move it by. So a person
+        with x_g rows in group g costs at most ``(x_g / k)^2 rho`` there, and at most rho in all (PRIVACY.md).
+
+        Parameters
+        ----------
+        names
+            The attributes, without which the rows are seen; groups are in the order of their codes.
+        rho
+            What each group may spend, and what all of them cost together.
+        purpose
+            The name of these releases in the ledger.
+        """
+        if self._parent is not None:
+            raise DomainError("groups are formed at the desk over the original attributes, before values are merged")
+        names = self.domain.check(names)
+        ledgers = parallel_ledgers(
+            self._purse.paying(rho), rho=rho, groups=self.domain.cells(names), clique=names, purpose=purpose
+        )
+        parts = zip(self.__rows.parts(names), ledgers, strict=True)
+        return [self._apart(names, rows, Purse(ledger, ledger.remaining, 0.0)) for rows, ledger in parts]
+
+    def _apart(self, names: Clique, rows: Countable, purse: Purse) -> Desk:
+        """Return a desk over other rows without some attributes, with a purse and a transcript of its own."""
+        desk = Desk.__new__(Desk)
+        vars(desk).update(vars(self))
+        gone = frozenset(names)
+        vars(desk).update(_Desk__rows=rows, _Desk__cached=None, _purse=purse, transcript=Transcript())
+        desk.ordinal = self.ordinal - gone
+        desk.amounts = {name: codes for name, codes in self.amounts.items() if name not in gone}
+        desk.zeros = {clique: cells for clique, cells in self.zeros.items() if not gone & set(clique)}
+        if self.public is not None:
+            there = self.public.records.domain
+            seen = self.public.records.view(*_without(there, [name for name in names if name in there]))
+            desk.public = replace(self.public, records=seen)
+        return desk
+
     def note(self, text: str) -> None:
         """Keep a sentence for the reader of the release."""
         self.transcript.notes.append(text)
@@ -571,3 +644,9 @@ class Desk:
 
     def __reduce__(self) -> tuple[object, ...]:
         raise PrivacyError("a desk leads to private rows and cannot be pickled; save the release instead")
+
+
+def _without(domain: Domain, names: Collection[str]) -> tuple[Maps, Domain]:
+    """Return the maps of a view, and its attributes: all of a domain but some."""
+    kept = {name: size for name, size in domain.items() if name not in names}
+    return {name: (name, None) for name in kept}, Domain(kept)

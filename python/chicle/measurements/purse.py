@@ -29,6 +29,16 @@ class Purse:
         """The rho that may still be spent."""
         return self.rho - (self.ledger.spent - self.begun)
 
+    def paying(self, rho: float) -> Ledger:
+        """Return the ledger, if this much of it may still be spent here."""
+        if self.closed:
+            raise PrivacyError("this desk is closed: its fit is over; nothing was spent")
+        if not rho <= self.left + _ROUNDING * self.rho:
+            raise BudgetExceeded(
+                f"rho {rho:.6g} is asked for, but only {self.left:.6g} is left here; nothing was spent"
+            )
+        return self.ledger
+
     def check(self, events: Sequence[Event]) -> None:
         """Raise `BudgetExceeded` unless these events can be paid for, here and in the ledger; nothing is spent."""
         if self.closed:

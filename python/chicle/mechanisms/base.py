@@ -37,6 +37,7 @@ from chicle.measurements.public_rows import PublicRows
 from chicle.measurements.transcript import Transcript
 from chicle.mechanisms.stages import Setting, Stages, marginal_stage
 from chicle.models.base import Model
+from chicle.partition import Partition, chosen_partition, plan_steps, run_partitioned, seen_domain, sizes_budget
 from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
@@ -205,6 +206,7 @@ class Mechanism(ABC):
         n: int = 100_000,
         *,
         public: Any = None,  # noqa: ANN401 - any table
+        partition: Partition | Sequence[str] | str | None = None,
         analyses: Iterable[Analysis] | Analysis = (),
         analysis_share: float = ANALYSIS_SHARE,
     ) -> Plan:
@@ -218,14 +220,20 @@ class Mechanism(ABC):
             About how many records it has: a guess, for the errors, the time and the memory to expect.
         public
             Public data, as for `fit`; a plan names them.
+        partition
+            As for `fit`; a plan takes partitions to be of equal size.
         analyses, analysis_share
             As for `fit`; the plan shows how wide the intervals will be, if columns are spread evenly.
         """
         declared = as_schema(schema)
         codec = Codec(declared)
-        self._check_all(codec)
+        parted = chosen_partition(partition, declared, codec.domain)
+        self._check_all(codec, parted)
         rows = None if public is None else self._public(public, codec)
         budget = self._discovery().budget(declared, self.budget)
+        if parted is not None:
+            sizes = sizes_budget(parted, codec.domain, budget, k=declared.max_records_per_person, rows=declared.rows)
+            budget = sizes.apply(budget)
         bought = [purchase.step() for purchase in purchases(declared, budget, self._discovery())]
         rho = budget.rho - math.fsum(step.rho for step in bought)
         persons = persons_step(declared, rho)
@@ -234,7 +242,17 @@ class Mechanism(ABC):
         answers = AnalysisPlan.of(as_analyses(analyses), declared, rho=rho, share=analysis_share)
         rest = budget.rho - math.fsum(step.rho for step in (*bought, *answers.steps()))
         table = Setting(codec.domain, rest, declared.max_records_per_person, n)
-        steps = [*bought, *self.stages(table).steps(table), *answers.steps()]
+
+        def own(domain: Domain, rho: float, records: int) -> list[Step]:
+            setting = Setting(domain, rho, table.k, records)
+            return self.stages(setting).steps(setting)
+
+        mine = (
+            own(table.domain, table.rho, n)
+            if parted is None
+            else plan_steps(parted, sizes, table.domain, rho=table.rho, k=table.k, n=integer("n", n, 0), steps=own)
+        )
+        steps = [*bought, *mine, *answers.steps()]
         notes = () if rows is None else (rows.note,)
         return Plan(self.title, budget, steps, n, self.cost(table), answers.expected(n), notes)
 
@@ -257,6 +275,7 @@ class Mechanism(ABC):
         schema: Schema | Declaration | None = None,
         *,
         public: Any = None,  # noqa: ANN401 - any table
+        partition: Partition | Sequence[str] | str | None = None,
         ledger: Ledger | None = None,
         analyses: Iterable[Analysis] | Analysis = (),
         analysis_share: float = ANALYSIS_SHARE,
@@ -275,6 +294,9 @@ class Mechanism(ABC):
         public
             Public data: a table, or a `chicle.PublicData`, for mechanisms that use them. They cost nothing, and their
             use is noted in the release.
+        partition
+            Columns whose joint values form partitions, such as states, each of which shall be right by itself; or a
+            `chicle.Partition`. By default what the schema declares. See docs/partitions.md.
         ledger
             The ledger that pays; by default a new one of this mechanism's budget. A second fit on it pays again.
         analyses
@@ -288,6 +310,7 @@ class Mechanism(ABC):
                 source,
                 _declared(source, schema),
                 public=public,
+                partition=partition,
                 ledger=ledger,
                 asked=as_analyses(analyses),
                 share=analysis_share,
@@ -303,15 +326,23 @@ class Mechanism(ABC):
         declared: Schema,
         *,
         public: Any,  # noqa: ANN401
+        partition: Partition | Sequence[str] | str | None,
         ledger: Ledger | None,
         asked: tuple[Analysis, ...],
         share: float,
         listeners: Listeners,
     ) -> Release:
         """Return the release of a fit."""
-        self._check_all(Codec(declared))
+        partition = chosen_partition(partition, declared, Codec(declared).domain)
+        declared = declared.partitioned(() if partition is None else partition.names)
+        self._check_all(Codec(declared), partition)
         public_rows = self._public(public, Codec(declared))
         budget = self._discovery().budget(declared, self.budget_on(ledger))
+        if partition is not None:
+            left = (ledger.budget.pure or 0.0) - ledger.pure if isinstance(ledger, Ledger) else None
+            k, rows = declared.max_records_per_person, declared.rows
+            sizes = sizes_budget(partition, Codec(declared).domain, budget, k=k, rows=rows, pure_left=left)
+            budget = sizes.apply(budget)
         check_strength(budget, declared.rows, allowed=self.allow_weak)
         ledger = self._ledger(ledger, budget)
         check_strength(ledger.budget, declared.rows, allowed=self.allow_weak)
@@ -347,7 +378,7 @@ class Mechanism(ABC):
             )
             if public_rows is not None:
                 desk.note(public_rows.note)
-            model = self.run(desk)
+            model = self.run(desk) if partition is None else run_partitioned(self, desk, partition, sizes)
             desk.close()
             _check_run(model, desk)
             told = [] if persons is None else [persons.note()]
@@ -358,7 +389,7 @@ class Mechanism(ABC):
                 model=model,
                 ledger=ledger,
                 mechanism=type(self).__name__,
-                parameters=self.parameters(codec.domain),
+                parameters=self.parameters(seen_domain(model, codec.domain)),
                 fine_one_ways=fine_one_ways,
                 form=opened.form,
                 persons=persons,
@@ -392,10 +423,11 @@ class Mechanism(ABC):
             for name, value in given.items()
         }
 
-    def _check_all(self, codec: Codec) -> None:
+    def _check_all(self, codec: Codec, partition: Partition | None) -> None:
         """Raise for parameters that a fit on this schema cannot use, before it spends anything."""
-        self.check(codec.domain)
-        table = Setting(codec.domain, self.budget.rho, codec.schema.max_records_per_person)
+        domain = codec.domain if partition is None else partition.rest(codec.domain)
+        self.check(domain)
+        table = Setting(domain, self.budget.rho, codec.schema.max_records_per_person)
         if (asked := math.fsum(stage.rho for stage in self.stages(table).all)) > table.rho * (1 + 1e-9):
             raise ParameterError(
                 f"the stages of {type(self).__name__} cost {asked / table.rho:.3g} times its budget; split less"

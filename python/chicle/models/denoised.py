@@ -90,12 +90,13 @@ class DenoisedModel(CountedModel):
     def read(self, measurements: list[Measurement]) -> tuple[list[Measurement], list[Measurement]]:
         """Return the 1-ways over `domain`, and all larger tables over the merged domain; learn the total."""
         check_all(measurements, self.domain)
-        singles = [one for one in measurements if len(one.clique) == 1 and not one.buckets]
+        singles = average_repeats(one for one in measurements if len(one.clique) == 1 and not one.buckets)
+        singles.sort(key=lambda one: self.domain.position(one.clique[0]))
         if [one.clique for one in singles] != [(name,) for name in self.domain]:
             raise DomainError("a denoised model takes one 1-way of each attribute, in the order of the domain")
         sizes = [one for one in measurements if not one.clique]
         tables = [one for one in measurements if len(one.clique) > 1]
-        if len(sizes) + len(singles) + len(tables) < len(measurements):
+        if any(len(one.clique) == 1 and one.buckets for one in measurements):
             raise DomainError("a denoised model takes no 1-way in buckets; use a DescentModel")
         self._total = max(estimate_total([*sizes, *singles]), 1)
         return singles, [self.merge.over(table) for table in tables]

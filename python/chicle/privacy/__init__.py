@@ -2,7 +2,15 @@
 
 from chicle.privacy.budget import Accounting, Budget, calibrate, calibrate_choice
 from chicle.privacy.claim import Claim
-from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from chicle.privacy.events import (
+    DiscoveryEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ParallelEvent,
+    PureEvent,
+)
 from chicle.privacy.guarantee import Guarantee
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.noise import TestNoise, discrete_laplace, rounded_gaussian
@@ -19,6 +27,8 @@ __all__ = [
     "Guarantee",
     "LaplaceEvent",
     "Ledger",
+    "ParallelEvent",
+    "PureEvent",
     "TestNoise",
     "calibrate",
     "calibrate_choice",

@@ -39,6 +39,9 @@ class Budget:
     discovery
         The part of delta that is set aside for discovering values that are not declared; rho follows from the rest of
         delta. With rho or mu, which have no delta, the promise holds except with this probability.
+    pure
+        The part of epsilon that is set aside for pure releases (discrete Laplace noise); rho follows from the rest of
+        epsilon.
     accounting
         How (epsilon, delta) is converted to rho. ``"gdp"``, the default, is exact for Gaussian noise. ``"zcdp"`` is the
         tight conversion of [A] Proposition 4, for mechanisms with many steps of the exponential mechanism.
@@ -58,6 +61,7 @@ class Budget:
     rho: float
     accounting: Accounting
     discovery: float | None
+    pure: float | None
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class Budget:
         mu: float | None = None,
         accounting: Accounting | None = None,
         discovery: float | None = None,
+        pure: float | None = None,
     ) -> None:
         given = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
         promise = {name: real(name, value) for name, value in given.items() if value is not None}
@@ -86,15 +91,31 @@ class Budget:
             discovery = _probability("discovery", discovery)
             if "delta" in promise:
                 promise["delta"] = _rest(promise["delta"], discovery)
+        if pure is not None:
+            pure = positive("pure", pure)
+            if not pure < promise.get("epsilon", 0.0):
+                raise PrivacyError(
+                    f"pure must be a part of epsilon, below it, not {pure!r}; rho and mu have no such part"
+                )
+            promise["epsilon"] = math.nextafter(promise["epsilon"] - pure, 0.0)
         object.__setattr__(self, "rho", _rho(promise, how))
         object.__setattr__(self, "accounting", how)
         object.__setattr__(self, "discovery", discovery)
+        object.__setattr__(self, "pure", pure)
 
-    def epsilon_at(self, delta: float, rho: float | None = None, discovery: float | None = None) -> float:
+    def epsilon_at(
+        self, delta: float, rho: float | None = None, discovery: float | None = None, pure: float | None = None
+    ) -> float:
         """Return the epsilon of this budget at some delta, rounded up.
 
-        With `rho` and `discovery`, return the epsilon of a budget of which only this much was spent.
+        With `rho`, `discovery` and `pure`, return the epsilon of a budget of which only this much was spent.
         """
+        pure = (self.pure or 0.0) if pure is None else pure
+        rest = self._epsilon_of_rest(delta, rho, discovery)
+        return math.nextafter(rest + pure, math.inf) if pure else rest
+
+    def _epsilon_of_rest(self, delta: float, rho: float | None, discovery: float | None) -> float:
+        """Return the epsilon at some delta of everything but pure releases, rounded up."""
         rho = self.rho if rho is None else rho
         discovery = (self.discovery or 0.0) if discovery is None else discovery
         if discovery:
@@ -108,7 +129,7 @@ class Budget:
     def promise(self) -> dict[str, Any]:
         """Return the arguments that make an equal budget."""
         named = {name: value for name in ("epsilon", "delta", "mu") if (value := getattr(self, name)) is not None}
-        aside = {} if self.discovery is None else {"discovery": self.discovery}
+        aside = {name: value for name in ("discovery", "pure") if (value := getattr(self, name)) is not None}
         return {**(named or {"rho": self.rho}), **aside, "accounting": self.accounting}
 
     def __repr__(self) -> str:

@@ -20,6 +20,8 @@ _DELTA = 1e-9  # at which epsilon is reported where the budget names no delta
 _NOISE = {
     "gaussian": "exactly rounded Gaussian",
     "laplace": "exact discrete Laplace",
+    "parallel": "that of each group",
+    "pure": "exact discrete Laplace",
     "discovery": "exactly rounded Gaussian with a threshold",
 }
 _ACCOUNTING = {"gdp": "exact Gaussian DP", "zcdp": "zero-concentrated DP"}
@@ -70,6 +72,8 @@ def ledger_summary(ledger: Ledger) -> str:
     if budget.discovery is not None:
         line += ", of which" if budget.delta is not None else "; of delta,"
         line += f" discovery took {ledger.discovered:.4g} of {budget.discovery:.4g}"
+    if budget.pure is not None:
+        line += f"; pure releases took epsilon {ledger.pure:.4g} of {budget.pure:.4g}"
     line += f" (accounting: {budget.accounting})"
     return f"{line}\n{in_words(budget)}" if ledger.protected else f"{line}\nNOT PRIVATE: made with test noise"
 
@@ -101,6 +105,8 @@ def ledger_terms(ledger: Ledger, max_records_per_person: int) -> Terms:
         facts.append(("Spent", f"ε {ledger.epsilon(delta):.4g} at δ {delta:.4g}, rounded up"))
     if ledger.discovered:
         facts.append(("δ of discovered values", f"{ledger.discovered:.4g}, part of the δ above"))
+    if budget.pure is not None:
+        facts.append(("ε of pure releases", f"{ledger.pure:.4g}, part of the ε above"))
     facts += [
         ("ρ", f"{ledger.spent:.6g} of {budget.rho:.6g}"),
         ("μ", f"{math.sqrt(2 * ledger.spent):.6g} of {math.sqrt(2 * budget.rho):.6g} (μ² = 2ρ)"),

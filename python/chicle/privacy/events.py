@@ -6,6 +6,7 @@ published. Costs are in rho. Pure and exponential events cost a different rho in
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields
 from functools import partial
@@ -25,6 +26,8 @@ __all__ = [
     "ExponentialEvent",
     "GaussianEvent",
     "LaplaceEvent",
+    "ParallelEvent",
+    "PureEvent",
     "event_from_dict",
     "event_to_dict",
 ]
@@ -74,6 +77,11 @@ class Event(ABC):
     @property
     def delta(self) -> float:
         """The part of delta that the event takes, rounded up; only discoveries take any."""
+        return 0.0
+
+    @property
+    def pure(self) -> float:
+        """The epsilon that the event takes beside rho, rounded up; only pure events take any."""
         return 0.0
 
     @property
@@ -151,6 +159,62 @@ class LaplaceEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PureEvent(LaplaceEvent):
+    """A release of integers with exact discrete Laplace noise, which costs epsilon and no rho.
+
+    Its epsilon is added to that of everything else, against the part of epsilon that the budget sets aside for it.
+    """
+
+    kind: ClassVar[str] = "pure"
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the noise, with ten digits, so that every machine gives the same."""
+        q = math.exp(-1 / self.scale)
+        return float(f"{math.sqrt(2 * q) / -math.expm1(-1 / self.scale):.10g}")
+
+    @property
+    def pure(self) -> float:
+        """The epsilon that the event takes beside rho, rounded up."""
+        return self.epsilon
+
+    def rho(self, how: Accounting) -> float:
+        """Return 0: the cost is the pure epsilon."""
+        del how
+        return 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParallelEvent(Event):
+    """Releases about groups of rows that share no row: as many mechanisms, each of which costs `most` rho at most.
+
+    The cost is that of one group, the largest, because a row is in one group only. PRIVACY.md proves this also for
+    persons whose rows are in several groups. `values` is the number of groups, `clique` the attributes that form them.
+    """
+
+    most: float
+    kind: ClassVar[str] = "parallel"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "most", positive("most", self.most))
+
+    @property
+    def sensitivity(self) -> None:
+        """None: each group has releases of its own."""
+        return
+
+    @property
+    def noise(self) -> str:
+        """The noise in words."""
+        return f"rho {self.most:.4g} in each"
+
+    def rho(self, how: Accounting) -> float:  # noqa: ARG002 - groups are accounted as their ledger is
+        """Return the most that any group may cost."""
+        return self.most
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExponentialEvent(Event):
     """A choice by the exponential mechanism at epsilon; `values` is the number of candidates."""
 
@@ -217,7 +281,8 @@ class DiscoveryEvent(Event):
 
 
 KINDS: dict[str, type[Event]] = {
-    kind.kind: kind for kind in (GaussianEvent, LaplaceEvent, ExponentialEvent, DiscoveryEvent)
+    kind.kind: kind
+    for kind in (GaussianEvent, LaplaceEvent, PureEvent, ParallelEvent, ExponentialEvent, DiscoveryEvent)
 }
 """The events that a ledger records, by their name in files."""
 

@@ -6,7 +6,8 @@ earlier outputs: both currencies compose under full adaptivity without loss (Smi
 Whitehouse et al. 2023 for zCDP).
 
 Discovering values that are not declared costs rho and delta. Deltas are added up apart from rho, against the part of
-delta that the budget sets aside for discovery: PRIVACY.md proves that the two sums keep the promise.
+delta that the budget sets aside for discovery: PRIVACY.md proves that the two sums keep the promise. Pure releases cost
+epsilon alone, which is added up apart as well, against the part of epsilon that the budget sets aside for them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from chicle.domain import Clique
 from chicle.errors import ArtefactError, BudgetExceeded, ChicleError, PrivacyError
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.describe import ledger_rows, ledger_summary, ledger_table, ledger_terms
-from chicle.privacy.events import KINDS, Event, GaussianEvent, event_from_dict, event_to_dict
+from chicle.privacy.events import KINDS, Event, GaussianEvent, PureEvent, event_from_dict, event_to_dict
 from chicle.privacy.guarantee import Entry, Guarantee, Terms
 from chicle.privacy.noise import SystemNoise
 
@@ -108,12 +109,17 @@ class Ledger(Guarantee):
         """The delta of all discoveries, rounded up."""
         return _total(event.delta for event in self.events)
 
+    @property
+    def pure(self) -> float:
+        """The epsilon of all pure releases, rounded up."""
+        return _total(event.pure for event in self.events)
+
     def epsilon(self, delta: float | None = None) -> float:
         """Return the epsilon spent so far at some delta, by default the budget's own, rounded up."""
         delta = self._budget.delta if delta is None else delta
         if delta is None:
             raise PrivacyError("this budget names no delta; say at which delta epsilon is wanted")
-        return self._budget.epsilon_at(delta, self.spent, self.discovered)
+        return self._budget.epsilon_at(delta, self.spent, self.discovered, self.pure)
 
     def check(self, events: Iterable[Event]) -> None:
         """Raise `BudgetExceeded` unless all of these events can be paid for; nothing is spent."""
@@ -145,6 +151,13 @@ class Ledger(Guarantee):
                 f"discoveries would take {delta:.6g} of delta, but the budget sets {aside:.6g} aside for "
                 "them. Open the ledger with Budget(..., discovery=...), or declare the values; nothing was spent"
             )
+        pure = _total(event.pure for event, _ in (*self._paid, *priced))
+        aside = self._budget.pure or 0.0
+        if not pure <= aside:
+            raise BudgetExceeded(
+                f"pure releases would take {pure:.6g} of epsilon, but the budget sets {aside:.6g} aside for them. Open "
+                "the ledger with Budget(..., pure=...), or use Gaussian noise; nothing was spent"
+            )
         return priced
 
     def unpaid(self, tables: Iterable[tuple[Clique, float, int]], *, l2_sensitivity: int) -> list[Clique]:
@@ -160,7 +173,7 @@ class Ledger(Guarantee):
         paid = Tally(
             (event.clique, event.sigma, event.values)
             for event in self.events
-            if isinstance(event, GaussianEvent) and event.l2_sensitivity == l2_sensitivity
+            if isinstance(event, (GaussianEvent, PureEvent)) and event.sensitivity == l2_sensitivity
         )
         paid.subtract(tables)
         return [clique for (clique, _, _), left in paid.items() if left < 0 and clique is not None]
@@ -250,7 +263,7 @@ def _price(event: Event, how: Accounting) -> float:
     if type(event) not in KINDS.values():
         raise PrivacyError(f"a ledger records events of chicle.privacy, not a {type(event).__name__}")
     cost = event.rho(how)
-    if not 0 < cost < math.inf:
+    if not (0 < cost < math.inf or 0 < event.pure < math.inf):
         raise PrivacyError("this event costs nothing or more than any budget; check its sensitivity and its noise")
     return cost
 

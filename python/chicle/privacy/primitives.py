@@ -14,11 +14,19 @@ import numpy.typing as npt
 
 from chicle._checks import integer
 from chicle.errors import PrivacyError
-from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent, LaplaceEvent, PureEvent
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.noise import MAX_SCALE, MIN_SCALE, SystemNoise
 
-__all__ = ["exponential", "gaussian", "laplace", "release_choice", "release_frequent", "release_gaussian"]
+__all__ = [
+    "exponential",
+    "gaussian",
+    "laplace",
+    "release_choice",
+    "release_frequent",
+    "release_gaussian",
+    "release_pure",
+]
 
 
 def gaussian(
@@ -154,6 +162,14 @@ def release_gaussian(
     noise = _pay(events, ledger).rounded_gaussian([event.sigma for event in events], sizes)
     parts = np.split(noise, np.cumsum(sizes)[:-1]) if len(values) else []
     return [(array.ravel() + part).reshape(array.shape) for array, part in zip(values, parts, strict=True)]
+
+
+def release_pure(values: npt.NDArray[np.int64], event: PureEvent, ledger: Ledger) -> npt.NDArray[np.int64]:
+    """Release an array with the exact discrete Laplace noise of its event, which costs epsilon and no rho."""
+    if values.size != event.values:
+        raise PrivacyError("an array needs an event of its size")
+    noise = _pay([event], ledger)
+    return (values.ravel() + noise.discrete_laplace([event.scale], [values.size])).reshape(values.shape)
 
 
 def release_frequent(counts: npt.NDArray[np.int64], event: DiscoveryEvent, ledger: Ledger) -> npt.NDArray[np.intp]:

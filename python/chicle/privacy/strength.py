@@ -89,6 +89,7 @@ def _exception(budget: Budget, epsilon: float) -> float:
     Markov's inequality bounds its tails. Values that only one person has may be discovered beside that.
     """
     rho, beside = budget.rho, budget.discovery or 0.0
+    epsilon -= budget.pure or 0.0  # pure releases add this much to any privacy loss, and no more
     if budget.accounting == "gdp":
         mu = math.sqrt(2 * rho)
         tails = (0.5 * math.erfc((epsilon - way * rho) / (mu * math.sqrt(2))) for way in (1, -1))

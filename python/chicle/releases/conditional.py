@@ -24,7 +24,7 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from chicle.errors import InfeasibleError, ParameterError, SchemaError
 from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement
 from chicle.models.descent import descend
+from chicle.partition.model import PartitionedModel
 from chicle.query import Query
 from chicle.schema import Schema
 from chicle.sources.local import reader_of
@@ -104,10 +105,11 @@ def rows_where(
     wanted = {name: _wanted(release.schema, name, asked) for name, asked in _named("where", where).items()}
     said = " and ".join(map(repr, wanted))
     rng = np.random.default_rng(None if seed is None else [seed, _WHERE])
+    among, at_once, expected = _partitions_of(release, wanted, n)
     found: list[Records] = []
     rows = draws = 0
     while draws == 0 or (n is not None and rows < n and draws < _MOST_DRAWS):
-        drawn = release.draw(None, int(rng.integers(2**63)), threads=threads, progress=progress).records
+        drawn = among.draw(at_once, int(rng.integers(2**63)), threads=threads, progress=progress).records
         kept = np.ones(len(drawn), dtype=np.bool_)
         for name, (codes, _) in wanted.items():
             kept &= np.isin(drawn[name], codes)
@@ -120,9 +122,10 @@ def rows_where(
         raise InfeasibleError(
             f"no synthetic row in {draws} draws has these values of {said}; ask for fewer columns or more values"
         )
-    if rows < _FEW * draws:
+    each = rows / draws if expected is None else expected
+    if each < _FEW:
         warnings.warn(
-            f"a table drawn from this release has about {rows / draws:,.0f} rows with these values of {said}: the rows "
+            f"a table drawn from this release has about {each:,.0f} rows with these values of {said}: the rows "
             "show the noise of few, and more of them tell no more",
             UserWarning,
             stacklevel=4,
@@ -139,6 +142,23 @@ def rows_where(
         if columns[name].labels is None
     }
     return Drawn(made, rng, known)
+
+
+def _partitions_of(
+    release: Release, wanted: Mapping[str, tuple[Codes, pa.Array]], n: int | None
+) -> tuple[Release, int | None, float | None]:
+    """Return the release of the partitions that can satisfy a condition, and how many rows to draw at once.
+
+    Where nothing but partitions is asked for, every row that is drawn satisfies it; then the estimated number of rows
+    of these partitions is returned too.
+    """
+    if not (isinstance(release.model, PartitionedModel) and wanted.keys() & set(release.partition)):
+        return release, None, None
+    some = release.model.only({name: codes for name, (codes, _) in wanted.items()})
+    among = replace(release, model=some)
+    if not wanted.keys() <= set(release.partition) or release.schema.constraints:
+        return among, some.total, None
+    return among, some.total if n is None else n, float(some.total)
 
 
 def rows_given(

@@ -28,6 +28,7 @@ from chicle.measurements.row_sums import RowSums
 from chicle.measurements.scores import Choice, Scores
 from chicle.measurements.transcript import Entry, Transcript
 from chicle.models.base import Model, model_of
+from chicle.partition.paid import not_paid_as_groups
 from chicle.privacy.claim import Claim
 from chicle.privacy.events import GaussianEvent
 from chicle.privacy.guarantee import Guarantee
@@ -147,7 +148,9 @@ def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Cont
         raise ArtefactError("it has a claim instead of a ledger, or a ledger instead of a claim")
     if not transcript.measurements:
         raise ArtefactError("it holds no measurement")
-    _check_paid([*transcript.measurements, *fine_one_ways], ledger, schema.max_records_per_person)
+    tables = [*transcript.measurements, *fine_one_ways]
+    whole = not_paid_as_groups(tables, ledger, schema.max_records_per_person, codec.domain)
+    _check_paid(whole, ledger, schema.max_records_per_person)
     _check_sums_paid(transcript.row_sums, ledger)
     model = model_of(header["model"]["family"])(**header["model"]["parameters"]).restore(reader.state(), codec.domain)
     form = Form.from_dict(header["form"])

@@ -29,6 +29,7 @@ from chicle.measurements.measurement import Measurement, estimate_total, total_s
 from chicle.measurements.persons import PersonRows
 from chicle.measurements.transcript import Transcript
 from chicle.models.base import Model
+from chicle.partition.model import PartitionedModel
 from chicle.plans import SHARD_ROWS, shards
 from chicle.privacy.claim import Claim
 from chicle.privacy.guarantee import Guarantee
@@ -182,6 +183,11 @@ class Release:
         return self.codec.domain
 
     @property
+    def partition(self) -> tuple[str, ...]:
+        """The columns whose values form partitions; empty if there are none."""
+        return self.schema.partition
+
+    @property
     def measurements(self) -> tuple[Measurement, ...]:
         """Every table of noisy counts, over `domain`."""
         return self.transcript.measurements
@@ -248,7 +254,7 @@ class Release:
             Number of rows, and the seed that fixes the draw.
         where
             A condition: for each of some columns its value, or a list of values. Draws are filtered until `n` rows
-            satisfy it; by default one draw is.
+            satisfy it; by default one draw is. Of partitions only those that can satisfy it are drawn.
         given
             A table with some of the columns, to which the others are added: a row for each of its rows, in its order
             (`chicle.releases.conditional`). It may be private; then so is the result.
@@ -484,6 +490,8 @@ class Release:
     @cached_property
     def _steady(self) -> dict[str, npt.NDArray[np.float64]]:
         """The estimated counts of ordered attributes, with steady tails."""
+        if isinstance(self.model, PartitionedModel):  # what is steady in the whole table need not be in one partition
+            return {}
         return steady_one_ways(self.measurements, self.domain, self.codec.axes, self.total)
 
     @property
@@ -525,7 +533,11 @@ class Release:
         (True, True)
         """
         records = None if synthetic is None else read_records(synthetic, self.schema, synthetic=True)
-        plain = not self.codec.attributes.changes and not self.schema.constraints
+        plain = (
+            not isinstance(self.model, PartitionedModel)
+            and not self.codec.attributes.changes
+            and not self.schema.constraints
+        )
         return error_bounds(
             self.of_columns,
             self.schema.domain,

@@ -71,7 +71,7 @@ def amounts(evaluation: Evaluation) -> Markup | None:
 
 def measured(facts: Facts, release: Release) -> Markup | None:
     """Return the measured sets of two or more attributes, and how well the synthetic table fits them."""
-    sets = [measurement for measurement in release.measurements if len(measurement.clique) > 1]
+    sets = [one for one in release.measurements if len(one.clique) > 1 and one.whole]
     if not sets:
         return None
     rows, total = [], max(release.total, 1)

@@ -11,6 +11,7 @@ from chicle.reports.facts import Facts
 from chicle.reports.headline import headline
 from chicle.reports.making import amounts, making, measured, reading, scores
 from chicle.reports.pairs import bounded_pairs, compared_pairs
+from chicle.reports.partitions import partitions
 from chicle.reports.privacy import privacy
 
 __all__ = ["page"]
@@ -28,6 +29,7 @@ def page(facts: Facts) -> str:
         None if evaluation is None else amounts(evaluation),
         None if release is None or evaluation is not None else bounded_pairs(facts, release),
         None if evaluation is None else compared_pairs(facts, evaluation),
+        partitions(facts),
         attributes(facts),
         None if release is None else measured(facts, release),
         making(facts),

@@ -11,6 +11,7 @@ from typing import Any
 from chicle.columns import Column, column_from_dict
 from chicle.columns.base import is_unicode
 from chicle.columns.declare import unknown
+from chicle.domain import Clique, Domain
 from chicle.errors import SchemaError
 from chicle.schema.persons import is_for_persons
 
@@ -21,6 +22,7 @@ __all__ = [
     "data_from",
     "described",
     "max_records_from",
+    "partition_from",
     "unlimited",
     "with_order",
 ]
@@ -149,3 +151,16 @@ def _declared(name: str, declaration: Column | Mapping[str, Any] | int) -> Colum
     if isinstance(declaration, int) and not isinstance(declaration, bool):
         return column_from_dict(name, {"type": "coded", "values": declaration})
     return column_from_dict(name, declaration)
+
+
+def partition_from(given: object, domain: Domain) -> Clique:
+    """Return the declared columns of the partition; columns that are not modelled are an error."""
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise SchemaError("partition: must be a list of columns, such as [state]")
+    for name in map(str, names):
+        if name not in domain:
+            raise SchemaError(f"partition: the schema models no column {name!r}; name a modelled column")
+    if len(set(names)) < len(names):
+        raise SchemaError("partition: a column occurs twice; name each once")
+    return tuple(map(str, names))

@@ -17,7 +17,7 @@ from chicle._html import card
 from chicle._pandas import data_frame
 from chicle.columns import Column
 from chicle.columns.declare import unknown
-from chicle.domain import Domain
+from chicle.domain import Clique, Domain
 from chicle.errors import SchemaError
 from chicle.schema.combine import Combined, combined_from
 from chicle.schema.connected import Part, connected
@@ -29,6 +29,7 @@ from chicle.schema.declared import (
     data_from,
     described,
     max_records_from,
+    partition_from,
     unlimited,
     with_order,
 )
@@ -40,7 +41,7 @@ __all__ = ["Schema"]
 
 _VERSION = 1
 _MOST_LINES = 30
-_KEYS = ("chicle", "reviewed", "data", "person", "max_records", "columns", "combine", "constraints")
+_KEYS = ("chicle", "reviewed", "data", "person", "max_records", "columns", "combine", "constraints", "partition")
 _DRAFT = (
     "DRAFT, NOT PRIVATE: this schema was read from the data. Review every line, replace what came from the data by "
     "public knowledge, then set `reviewed: true`."
@@ -77,6 +78,8 @@ class Schema:
         For each new name, columns that are modelled as one attribute; see `chicle.schema.combine`.
     constraints
         Combinations of values that no row has; see `chicle.schema.constraints`. No synthetic row violates one.
+    partition
+        Columns whose joint values form partitions, each of which shall be right by itself; see docs/partitions.md.
 
     Examples
     --------
@@ -102,6 +105,7 @@ class Schema:
         data: Mapping[str, Any] | None = None,
         combine: Mapping[str, Any] | None = None,
         constraints: Iterable[Mapping[str, Any]] | None = None,
+        partition: Iterable[str] | None = None,
     ) -> None:
         self._columns = with_order(columns_from(columns), ordinal)
         self._max_records_per_person = integer("max_records_per_person", max_records_per_person, 1, 2**31)
@@ -125,6 +129,7 @@ class Schema:
         self._constraints = constraints_from([] if constraints is None else constraints, self._columns)
         self._combined = combined_from({} if combine is None else combine, self._columns, self._constraints)
         listed = [one.listed for one in self._combined.values() if one.listed is not None]
+        self._partition = partition_from([] if partition is None else partition, self._domain)
         self._parts = tuple(connected([*self._constraints, *listed], self._domain))
 
     @classmethod
@@ -173,6 +178,7 @@ class Schema:
             reviewed=declaration.get("reviewed", True),
             combine=declaration.get("combine"),
             constraints=declaration.get("constraints"),
+            partition=declaration.get("partition"),
         )
 
     @classmethod
@@ -221,6 +227,18 @@ class Schema:
     def constraints(self) -> tuple[Constraint, ...]:
         """Combinations of values that no row has."""
         return self._constraints
+
+    @property
+    def partition(self) -> Clique:
+        """The columns whose joint values form partitions; empty if there are none."""
+        return self._partition
+
+    def partitioned(self, names: Iterable[str]) -> Schema:
+        """Return the same schema with these columns as its partition."""
+        asked = tuple(names)
+        if asked == self._partition:
+            return self
+        return self._but(self._columns, reviewed=self._reviewed, partition=asked)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -361,8 +379,9 @@ class Schema:
         combined = [f"{name}: combines {', '.join(one.columns)}" for name, one in self._combined.items()]
         return [*combined, *(f"never violated: {one}" for one in self.constraints)]
 
-    def _but(self, columns: Mapping[str, Column], *, reviewed: bool) -> Schema:
-        """Return the same schema with these columns, reviewed or not."""
+    def _but(self, columns: Mapping[str, Column], *, reviewed: bool, partition: Clique | None = None) -> Schema:
+        """Return the same schema with these columns, reviewed or not, and another partition if one is given."""
+        several = self._of_several() if partition is None else {**self._of_several(), "partition": partition}
         return Schema(
             columns,
             max_records_per_person=self._max_records_per_person,
@@ -372,11 +391,12 @@ class Schema:
             # Comments of a draft say what only the private table tells.
             comments={} if reviewed and not self._reviewed else self._comments,
             data=self._data,
-            **self._of_several(),
+            **several,
         )
 
     def _of_several(self) -> dict[str, Any]:
         """Return the combined columns and constraints as plain data."""
         combine = {name: dict(one.declaration) for name, one in self._combined.items()}
         constraints = [dict(one.declaration) for one in self._constraints]
-        return {**({"combine": combine} if combine else {}), **({"constraints": constraints} if constraints else {})}
+        several = {"combine": combine, "constraints": constraints, "partition": list(self._partition)}
+        return {name: declared for name, declared in several.items() if declared}
