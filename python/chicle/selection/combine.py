@@ -65,9 +65,9 @@ def combine(
     [('a', 'b', 'c'), ('c', 'd')]
     """
     domain = Domain.of(domain)
-    for name, number in (("gamma", gamma), ("effort", effort)):
-        if type(number) is not int or number < 0:
-            raise ParameterError(f"{name} must be an integer of at least 0, not {number!r}")
+    for name, limit in (("gamma", gamma), ("effort", effort)):
+        if type(limit) is not int or limit < 0:
+            raise ParameterError(f"{name} must be an integer of at least 0, not {limit!r}")
     pairs = list(dict.fromkeys(domain.clique(pair) for pair in _not_a_string(chosen)))
     for pair in pairs:
         if len(pair) != 2:
