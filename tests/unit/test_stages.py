@@ -130,6 +130,8 @@ def test_weights_that_are_none_cost_nothing(cliques: Any, what: str) -> None:
     assert not ledger.events
 
 
+NAMES_ATTRIBUTES = ("PrivSyn-cliques", "PrivSyn-weights", "Gaussian-workload")
+
 TABLES: dict[str, Schema] = {
     "coded": Schema.from_cardinalities(DOMAIN),
     "one attribute": Schema.from_cardinalities({"a": 7}),
@@ -147,9 +149,6 @@ TABLES: dict[str, Schema] = {
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("n", [0, 1, 10_000, 10**9])
-NAMES_ATTRIBUTES = ("PrivSyn-cliques", "PrivSyn-weights", "Gaussian-workload")
-
-
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in NAMES_ATTRIBUTES])
 def test_the_steps_of_a_plan_add_up_to_the_budget(name: str, n: int, table: str) -> None:
     schema = TABLES[table]
