@@ -160,9 +160,7 @@ class DPSynModel(CountedModel):
             return pairs
         total = max(float(self.total), 1.0)
         one_ways = [
-            Measurement(one.clique, onto_simplex(one.floats, total), one.sigma)
-            for one in seen
-            if len(one.clique) == 1
+            Measurement(one.clique, onto_simplex(one.floats, total), one.sigma) for one in seen if len(one.clique) == 1
         ]
         margins = {one.clique[0]: one.floats for one in one_ways}
         # Public pairs with the private margins ([D20]): raked, so that a cell that no public row is in stays empty.
@@ -211,7 +209,9 @@ class DPSynModel(CountedModel):
         targets = [one for one in self._tables if len(one.clique) == 1 or not one_way]
         found = {}
         for done, size in enumerate(sizes.tolist(), 1):
-            some = rng.permutation(len(self._pool)) if size <= len(self._pool) else rng.integers(0, len(self._pool), size)
+            some = (
+                rng.permutation(len(self._pool)) if size <= len(self._pool) else rng.integers(0, len(self._pool), size)
+            )
             begun = Records({name: self._pool[name][some[:size]] for name in self._pool}, self._pool.domain)
             made = gum(
                 targets,

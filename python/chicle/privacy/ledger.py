@@ -130,6 +130,31 @@ class Ledger(Guarantee):
         with self._lock:
             self._paid.extend(self._priced(events))
 
+    def set_aside(self, pure: float) -> None:
+        """Set another part of epsilon aside for pure releases; rho follows from the rest. The promise stays the same.
+
+        How much may depend on pure releases before. It may not depend on what was paid for in rho: so this is refused as
+        soon as anything has cost rho (PRIVACY.md, "Epsilon beside rho").
+
+        Examples
+        --------
+        >>> ledger = Ledger(Budget(epsilon=1, delta=1e-9))
+        >>> ledger.set_aside(0.25)
+        >>> ledger.budget
+        Budget(epsilon=1, delta=1e-09, pure=0.25, accounting='gdp') of rho 0.009...
+        """
+        with self._lock:
+            self._priced(())  # a ledger that can only be read says so
+            if self.spent:
+                raise PrivacyError(
+                    "something was paid for in rho already, so no other part of epsilon can be set aside. Open the ledger "
+                    "with Budget(..., pure=...); nothing was spent"
+                )
+            budget = Budget(**{**self._budget.promise(), "pure": pure})
+            if not self.pure <= pure:
+                raise PrivacyError(f"pure releases took epsilon {self.pure:.6g} already; set at least that much aside")
+            self._budget, self._limit = budget, budget.rho
+
     def _priced(self, events: Iterable[Event]) -> list[tuple[Event, float]]:
         """Return events with their costs, if they can be paid for."""
         if self._read_only:
