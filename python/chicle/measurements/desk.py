@@ -478,16 +478,16 @@ class Desk:
         return self._purse.ledger.pure - self._purse.begun_pure
 
     def can_set_aside(self, budget: Budget) -> bool:
-        """Return whether a fit of this budget can pay for Laplace noise in epsilon: nothing has cost rho, or must yet."""
+        """Return whether a fit of this budget can pay for Laplace noise in epsilon: nothing else costs rho."""
         ledger, rho = self._purse.ledger, self._purse.rho
         in_epsilon = budget.epsilon is not None and ledger.budget.epsilon is not None
         return in_epsilon and not ledger.spent and rho >= budget.rho * (1 - 2.0**-40)
 
     def set_aside(self, epsilon: float, budget: Budget) -> None:
-        """Set so much of a fit's epsilon aside for Laplace noise, as `Ledger.set_aside`; `left` is then what rho is left."""
+        """Set so much of a fit's epsilon aside for Laplace noise, as `Ledger.set_aside`; `left` follows from the rest."""
         purse = self._purse
         purse.ledger.set_aside(purse.begun_pure + real("epsilon", epsilon))
-        purse.rho = Budget(**{**budget.promise(), "pure": epsilon}).rho
+        purse.rho = budget.with_pure(epsilon).rho
 
     def measure_pure(
         self, asked: QueryLike, *, epsilon: float, purpose: str = "marginal", memory_limit: int = MEMORY_LIMIT

@@ -1,9 +1,9 @@
 """Paying a fit in two currencies: epsilon for Laplace noise, rho for Gaussian noise ([D20] composes them so).
 
-Laplace releases come first. As long as nothing has cost rho, the ledger can set more epsilon aside for them, also by what
-earlier Laplace releases said (PRIVACY.md, "Epsilon beside rho"). Where that cannot be (a budget in rho or mu, a ledger
-that paid for something in rho before, analyses that need rho after), every release gets Gaussian noise, and the same part
-of rho that it would have had of epsilon.
+Laplace releases come first. As long as nothing has cost rho, the ledger can set more epsilon aside for them, also by
+what earlier Laplace releases said (PRIVACY.md, "Epsilon beside rho"). Where that cannot be (a budget in rho or mu, a
+ledger that paid for something in rho before, analyses that need rho after), every release gets Gaussian noise, and the
+same part of rho that it would have had of epsilon.
 """
 
 from __future__ import annotations
@@ -44,12 +44,6 @@ class Paying:
         self.epsilon = budget.epsilon_at(_DELTA) if budget.epsilon is None else budget.epsilon
         self.pure = desk.can_set_aside(budget)
 
-    def rho(self, epsilon: float) -> float:
-        """Return the rho of a part of the budget, given in epsilon, if the rest pays for Laplace noise."""
-        if self._budget.epsilon is None or epsilon >= self._budget.epsilon:
-            return self._budget.rho
-        return Budget(**{**self._budget.promise(), "pure": self._budget.epsilon - epsilon}).rho
-
     def laplace(
         self, desk: Desk, queries: Sequence[Query], epsilon: float, shares: Sequence[float], purpose: str
     ) -> list[Measurement]:
@@ -57,7 +51,9 @@ class Paying:
         if not self.pure:
             rho = min(self._rho * epsilon / self.epsilon, desk.left)
             return desk.measure(queries, rho=rho, shares=shares, purpose=purpose)
-        self._spent = min(self._spent + epsilon, self.epsilon * _ALL)
+        self._spent += epsilon
+        if self._spent >= self.epsilon * _ALL:
+            self._spent = self.epsilon  # nothing is left for rho: the fit is pure
         desk.set_aside(self._spent, self._budget)
         left = self._spent - desk.pure
         return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -22,7 +23,7 @@ from chicle.mechanisms.dpsyn_split import Asked, laplace_has_less_noise, laplace
 from chicle.mechanisms.stages import Setting, Stage, Stages, marginal_stage
 from chicle.models.dpsyn import DPSynModel, Regime
 from chicle.models.layout import Layout, seen_combinations
-from chicle.privacy.budget import budget_shares
+from chicle.privacy.budget import Budget, budget_shares
 from chicle.privacy.ledger import Ledger
 from chicle.query import Query
 from chicle.workload import Workload
@@ -146,7 +147,7 @@ class DPSyn(Mechanism):
                 'chicle.PublicData(table, role="trusted")'
             )
 
-    def budget_on(self, ledger: Ledger | None) -> Any:  # noqa: ANN401 - a Budget
+    def budget_on(self, ledger: Ledger | None) -> Budget:
         """Return what a fit may spend; where Laplace noise is wanted and cannot be paid in epsilon, that is an error."""
         budget = self.budget
         fresh = ledger is None or (ledger.budget.epsilon is not None and not ledger.spent)
@@ -157,20 +158,34 @@ class DPSyn(Mechanism):
         return budget
 
     def stages(self, setting: Setting) -> Stages:
-        """Split the budget. Shares are of epsilon where noise is Laplace, and of rho where it is Gaussian."""
+        """Split the budget as [D18] does; shares are of epsilon where noise is Laplace, of rho where it is Gaussian."""
         layout = self._layout(setting.domain, None)
         fields, (cliques, weights) = self._fields(layout), self._marginals(layout)
-        first, rest = self.one_ways * setting.rho, (1 - self.one_ways) * setting.rho
-        if not cliques:
-            cliques, weights = fields, None
-        if all(not one.buckets and len(one.columns) == 1 for one in layout.fields.values()) and not self.mapped:
+        budget = self.budget
+        epsilon = budget.epsilon or budget.epsilon_at(1e-9)
+        sizes = 0.0
+        if self.partition:
+            split = split_2020(epsilon, setting.k, setting.n, asked="two-way")
+            sizes = (split.count + split.sizes) / epsilon * setting.rho
+        first, rest = self.one_ways * (setting.rho - sizes), (1 - self.one_ways) * (setting.rho - sizes)
+        cells = [layout.domain.cells(one) for one in (*fields, *(cliques or fields))]
+        partly = self._laplace(
+            budget if budget.epsilon else None, epsilon, cells, len(fields), weights if cliques else None
+        )
+        bought = Stage(
+            name="sizes", rho=sizes, of="partitions", values=setting.domain.cells(self._names(setting.domain))
+        )
+        columns = [one.columns for one in layout.fields.values()]
+        if partly or sizes or self.mapped or any(len(one) > 1 for one in columns) or self.synchronous:
+            noise = "Laplace" if partly else "Gaussian"
             return Stages.of(
-                marginal_stage(setting, first, fields, name="1-way"),
-                marginal_stage(setting, rest, cliques, weights=weights, merged=True),
+                bought,
+                Stage(name="1-way", rho=first, of=f"{len(fields)} columns, {noise} noise"),
+                Stage(name="marginal", rho=rest, of=f"{len(cliques) + len(self.mapped):,} tables, {noise} noise"),
             )
         return Stages.of(
-            Stage(name="1-way", rho=first, of=f"{len(fields)} columns or fields of them"),
-            Stage(name="marginal", rho=rest, of=f"{len(cliques) + len(self.mapped):,} tables"),
+            marginal_stage(setting, first, fields, name="1-way"),
+            marginal_stage(setting, rest, cliques or fields, weights=weights if cliques else None, merged=True),
         )
 
     def run(self, desk: Desk) -> DPSynModel:
@@ -194,7 +209,8 @@ class DPSyn(Mechanism):
         spent = self._measure_sizes(desk, paying) if self.partition else 0.0
         rest = paying.epsilon - spent
         cells = [layout.domain.cells(one) for one in (*fields, *(cliques or fields))]
-        laplace = self._laplace(paying, rest, cells, len(fields), weights if cliques else None)
+        pure = self.budget if paying.pure else None
+        laplace = self._laplace(pure, rest, cells, len(fields), weights if cliques else None)
 
         def measure(where: Desk, queries: list[Query], sizes: list[int], share: float, weighed: Any) -> None:  # noqa: ANN401
             purpose = "1-way" if where is desk else "marginal"
@@ -260,10 +276,10 @@ class DPSyn(Mechanism):
         return count + split.sizes
 
     def _laplace(
-        self, paying: Paying, epsilon: float, cells: Sequence[int], first: int, weights: Sequence[float] | None
+        self, budget: Budget | None, epsilon: float, cells: Sequence[int], first: int, weights: Sequence[float] | None
     ) -> bool:
-        """Return whether tables get Laplace noise: 1-ways first, then the others."""
-        if not paying.pure or self.noise == "gaussian":
+        """Return whether tables get Laplace noise: 1-ways first, then the others; without a budget they cannot."""
+        if budget is None or self.noise == "gaussian":
             return False
         if self.noise == "laplace":
             return True
@@ -274,7 +290,7 @@ class DPSyn(Mechanism):
             for part, share, given in parts
             for one in (budget_shares(part).tolist() if given is None else given)
         ]
-        mu = float(np.sqrt(2 * paying.rho(epsilon)))
+        mu = math.sqrt(2 * budget.of_rest(epsilon).rho)
         return laplace_has_less_noise(cells, laplace, gaussian, epsilon=epsilon, mu=mu)
 
     def _merge(self, desk: Desk, layout: Layout) -> Merge:
