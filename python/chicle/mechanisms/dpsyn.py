@@ -127,9 +127,9 @@ class DPSyn(Mechanism):
         integer("floor", self.floor, 0)
         integer("round_to", self.round_to, 1)
         integer("passes", self.passes, 0)
-        self._marginals(self._layout(domain, None))
         if len(domain) == len(self._names(domain)):
             raise ParameterError("partition leaves no column to model; name fewer columns")
+        self._marginals(self._layout(domain, None))
 
     def check_public(self, public: PublicRows, domain: Domain) -> None:
         """Raise for public rows that cannot stand in for private ones."""

@@ -155,11 +155,10 @@ class Layout:
         for group in self.synchronous:
             clock, pattern = made[group[0]], self._patterns[group]
             for name in group[1:]:
-                dtype = code_dtype(self.columns[name])
-                made[name] = clock.astype(dtype)
+                made[name] = clock.astype(code_dtype(self.columns[name]))
                 if pattern is not None and name in pattern.columns:
                     missing = pattern.cells[:, pattern.columns.index(name)][records[pattern.name]] == 1
-                    made[name] = np.where(missing, dtype(self.columns[name] - 1), made[name])
+                    made[name][missing] = self.columns[name] - 1
         for name, by in self.mapped.items():
             made[name] = maps[name].astype(code_dtype(self.columns[name]))[made[by]]
         return made
