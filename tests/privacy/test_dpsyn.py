@@ -1,4 +1,4 @@
-"""DPSyn pays in two currencies: epsilon for Laplace noise, rho for Gaussian. Neighbours, replays, and the sum of both."""
+"""DPSyn pays in epsilon for Laplace noise and in rho for Gaussian: neighbours, replays, and the sum of both."""
 
 import itertools
 import math
@@ -28,7 +28,7 @@ def pure(epsilon: float) -> PureEvent:
     return PureEvent(purpose="x", l1_sensitivity=1, scale=1 / epsilon * (1 + 1e-12), values=1)
 
 
-# --- Sensitivity --------------------------------------------------------------------------------------------------------
+# --- Sensitivity ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1, 2])
@@ -83,7 +83,7 @@ def test_laplace_needs_a_whole_table() -> None:
     assert not desk.transcript.entries
 
 
-# --- The ledger ---------------------------------------------------------------------------------------------------------
+# --- The ledger -------------------------------------------------------------------------------------------------------
 
 
 def test_epsilon_is_set_aside_until_something_costs_rho() -> None:
@@ -164,7 +164,7 @@ def test_laplace_that_cannot_be_paid_in_epsilon_costs_nothing() -> None:
     assert {event.kind for event in ledger.events} == {"gaussian"}, "its noise is Gaussian then"
 
 
-# --- The sum of epsilons, against quadrature ----------------------------------------------------------------------------
+# --- The sum of epsilons, against quadrature --------------------------------------------------------------------------
 
 
 def delta_of(losses: list[tuple[float, float, float]], epsilon: float) -> float:
@@ -179,7 +179,9 @@ def delta_of(losses: list[tuple[float, float, float]], epsilon: float) -> float:
             return max(0.0, -math.expm1(epsilon - loss))
         norm = stats.norm(loc=loss + mu * mu / 2, scale=mu)
         top = max(epsilon, norm.mean()) + 40 * mu
-        value, _ = integrate.quad(lambda x: -math.expm1(epsilon - x) * norm.pdf(x), epsilon, top, epsabs=1e-16, limit=500)
+        value, _ = integrate.quad(
+            lambda x: -math.expm1(epsilon - x) * norm.pdf(x), epsilon, top, epsabs=1e-16, limit=500
+        )
         return float(value)
 
     return sum(probability * part(loss, mu) for loss, probability, mu in losses)
@@ -188,7 +190,7 @@ def delta_of(losses: list[tuple[float, float, float]], epsilon: float) -> float:
 @pytest.mark.parametrize("first", [0.05, 0.4])
 @pytest.mark.parametrize("splits", [(0.0, 0.0), (0.3, 0.0), (0.0, 0.3), (0.1, 0.5)])
 def test_epsilons_add_also_where_the_split_follows_from_laplace(first: float, splits: tuple[float, float]) -> None:
-    """Randomised response is the worst pure step: its loss is epsilon or minus that. Then each answer goes on its own way.
+    """Randomised response is the worst pure step: its loss is epsilon or minus that. Each answer goes on its own way.
 
     Either way spends more pure epsilon (again as randomised response), and a Gaussian step with the mu that is left.
     """
@@ -217,12 +219,14 @@ def test_a_split_that_follows_from_gaussian_noise_would_break_the_promise() -> N
     chance = 1 / (1 + math.exp(-rest))
     by_pure = chance * np.maximum(0, 1 - np.exp(left - rest)) + (1 - chance) * np.maximum(0, 1 - np.exp(left + rest))
     density = stats.norm.pdf(losses, loc=mu * mu / 2, scale=mu)
-    one, other, both = (float(np.trapezoid(density * x, losses)) for x in (by_gauss, by_pure, np.maximum(by_gauss, by_pure)))
+    one, other, both = (
+        float(np.trapezoid(density * x, losses)) for x in (by_gauss, by_pure, np.maximum(by_gauss, by_pure))
+    )
     assert max(one, other) <= delta * (1 + 1e-6)
     assert both > 1.001 * delta
 
 
-# --- Replays beside public data -----------------------------------------------------------------------------------------
+# --- Replays beside public data ---------------------------------------------------------------------------------------
 
 DOMAIN = {"area": 4, "a": 2, "b": 3, "c": 6, "d": 2, "e": 2}
 
@@ -239,7 +243,9 @@ def test_every_regime_is_replayed(regime: Any, k: int, budget: dict[str, Any], m
     )
 
     def make(**given: Any) -> chicle.DPSyn:
-        return chicle.DPSyn(partition="area", regime=regime, joint=[["d", "e"]], passes=2, floor=20, round_to=10, **given)
+        return chicle.DPSyn(
+            partition="area", regime=regime, joint=[["d", "e"]], passes=2, floor=20, round_to=10, **given
+        )
 
     fitted = run(make, private, schema, budget, monkeypatch, public=public)
     everybody, made, release = fitted

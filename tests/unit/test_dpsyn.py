@@ -21,7 +21,7 @@ from chicle.models.layout import Layout, seen_combinations
 
 BUDGET: dict[str, Any] = {"epsilon": 5.0, "delta": 1e-9}
 
-# --- How epsilon is split ----------------------------------------------------------------------------------------------
+# --- How epsilon is split ---------------------------------------------------------------------------------------------
 
 
 @given(
@@ -77,7 +77,7 @@ def test_a_weight_is_a_precision_with_either_noise(weights: list[float]) -> None
     assert shares.sum() == pytest.approx(1)
 
 
-# --- Fields ------------------------------------------------------------------------------------------------------------
+# --- Fields -----------------------------------------------------------------------------------------------------------
 
 COLUMNS = Domain({"sex": 2, "mar": 3, "age": 5, "in": 4, "out": 5, "home": 5, "zip": 6, "area": 3})
 PATTERN = "what is missing of in"
@@ -127,7 +127,9 @@ def test_fields_and_back() -> None:
     assert len(fields.see(odd)) == (rows["sex"] == 0).sum(), "rows of other combinations are left out"
 
 
-@pytest.mark.parametrize("clique", [("age",), ("sex & mar", "age"), ("age", PATTERN), ("sex & mar", PATTERN), (PATTERN,)])
+@pytest.mark.parametrize(
+    "clique", [("age",), ("sex & mar", "age"), ("age", PATTERN), ("sex & mar", PATTERN), (PATTERN,)]
+)
 def test_tables_of_columns_are_tables_of_fields(clique: tuple[str, ...]) -> None:
     """Counting a field's query over columns, then picking its cells, equals counting rows of fields."""
     fields, rows = layout(), rows_of(1)
@@ -175,7 +177,7 @@ def test_layouts_that_are_none(given: Any, what: str) -> None:
         Layout(COLUMNS, **given)
 
 
-# --- Marginals ---------------------------------------------------------------------------------------------------------
+# --- Marginals --------------------------------------------------------------------------------------------------------
 
 
 def test_marginals_inside_groups() -> None:
@@ -206,7 +208,7 @@ def test_random_views(number: int, order: int, wide: bool) -> None:
         assert domain.cells(view) <= 100_000
 
 
-# --- Tables ------------------------------------------------------------------------------------------------------------
+# --- Tables -----------------------------------------------------------------------------------------------------------
 
 
 @given(seed=st.integers(0, 2**32))
@@ -237,7 +239,7 @@ def test_sizes_are_raised_then_rounded() -> None:
     assert processed_sizes(np.array([7.4, 7.6]), 0, 1).tolist() == [7, 8]
 
 
-# --- Whole runs --------------------------------------------------------------------------------------------------------
+# --- Whole runs -------------------------------------------------------------------------------------------------------
 
 
 def test_columns_come_back_as_they_were() -> None:

@@ -18,8 +18,8 @@ _CLOSE = 1e-6  # of the total
 def rake_table(table: Floats, margins: Sequence[Floats]) -> Floats:
     """Return the table with given margins that is nearest to a given one in relative entropy.
 
-    Empty cells stay empty. Where a margin asks for rows in a slice that has only empty cells, the slice gets the product
-    of the margins.
+    Empty cells stay empty. Where a margin asks for rows in a slice that has only empty cells, the slice begins as the
+    product of the margins.
 
     Parameters
     ----------
@@ -30,7 +30,8 @@ def rake_table(table: Floats, margins: Sequence[Floats]) -> Floats:
 
     Examples
     --------
-    >>> rake_table(np.array([[3.0, 1.0], [1.0, 3.0]]), [np.array([10.0, 10.0]), np.array([14.0, 6.0])]).round(2).tolist()
+    >>> margins = [np.array([10.0, 10.0]), np.array([14.0, 6.0])]
+    >>> rake_table(np.array([[3.0, 1.0], [1.0, 3.0]]), margins).round(2).tolist()
     [[9.0, 1.0], [5.0, 5.0]]
     """
     total = float(margins[0].sum())

@@ -484,7 +484,7 @@ class Desk:
         return in_epsilon and not ledger.spent and rho >= budget.rho * (1 - 2.0**-40)
 
     def set_aside(self, epsilon: float, budget: Budget) -> None:
-        """Set so much of a fit's epsilon aside for Laplace noise, as `Ledger.set_aside`; `left` follows from the rest."""
+        """Set so much of a fit's epsilon aside for Laplace noise (`Ledger.set_aside`); `left` follows from the rest."""
         purse = self._purse
         purse.ledger.set_aside(purse.begun_pure + real("epsilon", epsilon))
         purse.rho = budget.with_pure(epsilon).rho

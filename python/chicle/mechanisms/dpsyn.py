@@ -47,7 +47,8 @@ class DPSyn(Mechanism):
     Parameters
     ----------
     epsilon, delta, rho, mu, accounting, discovery, threads, progress
-        As for every mechanism. The thresholds of [D20] are in epsilon; a budget in rho or mu is read as that of delta 1e-9.
+        As for every mechanism. The thresholds of [D20] are in epsilon; a budget in rho or mu is read as that of delta
+        1e-9.
     marginals
         What to measure beside 1-ways: cliques, or cliques with weights. A weight is a precision: twice the weight, half
         the variance of the noise ([D18] 5.2). By default all pairs inside each group.
@@ -59,21 +60,21 @@ class DPSyn(Mechanism):
         Groups of columns that become one, with the combinations that the public table has ([D20]). Rows with another
         combination are lost.
     synchronous
-        Groups of columns that hold the same value unless they are missing, the first never: it is made, with the pattern
-        of which of the others are missing ([D18] 5.3). Missing is the last of their values.
+        Groups of columns that hold the same value unless they are missing, the first never: it is made, with the
+        pattern of which of the others are missing ([D18] 5.3). Missing is the last of their values.
     mapped
-        ``{column: other}``: columns that another one nearly determines. They are filled by a map that is learnt from the
-        noisy marginal of the two ([D18] 5.4).
+        ``{column: other}``: columns that another one nearly determines. They are filled by a map that is learnt from
+        the noisy marginal of the two ([D18] 5.4).
     regime
         ``"auto"``, by the thresholds of [D20]; or ``"public"``, ``"one-way"``, ``"two-way"``, whatever these say.
     noise
-        ``"laplace"``, ``"gaussian"``, or by default the one with less noise for what is measured ([D18] figure 2). Laplace
-        noise is pure epsilon-DP.
+        ``"laplace"``, ``"gaussian"``, or by default the one with less noise for what is measured ([D18] figure 2).
+        Laplace noise is pure epsilon-DP. Beside trusted public data pairs get Gaussian noise ([D20]).
     partition
         Columns that form partitions, as ``["PUMA", "YEAR"]``. Their list is what the schema declares.
     floor, round_to
-        Noisy sizes of partitions are raised to the floor, then rounded to a multiple; in the public regime to a multiple
-        of a tenth of that ([D20]).
+        Noisy sizes of partitions are raised to the floor, then rounded to a multiple; in the public regime to a
+        multiple of a tenth of that ([D20]).
     one_ways
         The share of the budget for 1-ways, without public data.
     theta, rare
@@ -138,8 +139,8 @@ class DPSyn(Mechanism):
         gone = [name for name in needed if name not in there and name not in self._names(domain)]
         if gone:
             raise ParameterError(
-                f"DPSyn takes whole public rows, but the public data have no {gone[0]!r}; add it, or leave it out of the "
-                "schema"
+                f"DPSyn takes whole public rows, but the public data have no {gone[0]!r}; add it, or leave it out of "
+                "the schema"
             )
         if public.role != "trusted" and self.regime in ("public", "one-way"):
             raise ParameterError(
@@ -148,7 +149,7 @@ class DPSyn(Mechanism):
             )
 
     def budget_on(self, ledger: Ledger | None) -> Budget:
-        """Return what a fit may spend; where Laplace noise is wanted and cannot be paid in epsilon, that is an error."""
+        """Return what a fit may spend; Laplace noise that is asked for and cannot be paid in epsilon is an error."""
         budget = self.budget
         fresh = ledger is None or (ledger.budget.epsilon is not None and not ledger.spent)
         if self.noise == "laplace" and (budget.epsilon is None or not fresh):
@@ -203,7 +204,7 @@ class DPSyn(Mechanism):
         return plain
 
     def _run_2018(self, desk: Desk, paying: Paying) -> DPSynModel:
-        """1-ways, rare values merged, then what is declared; sizes of partitions before, if there are any."""
+        """Measure sizes of partitions, if there are any, 1-ways, and with rare values merged what is declared."""
         layout = self._layout(desk.domain, desk.public)
         fields, (cliques, weights) = self._fields(layout), self._marginals(layout)
         spent = self._measure_sizes(desk, paying) if self.partition else 0.0
@@ -238,7 +239,7 @@ class DPSyn(Mechanism):
         return self.learn(self._model("declared").with_public(layout, None), merged)
 
     def _run_2020(self, desk: Desk, paying: Paying, public: PublicRows) -> DPSynModel:
-        """The regime that the thresholds say: sizes only, sizes and 1-ways, or sizes and pairs."""
+        """Measure what the thresholds say: sizes only, sizes and 1-ways, or sizes and pairs."""
         layout = self._layout(desk.domain, public)
         names, epsilon, k = self._names(desk.domain), paying.epsilon, desk.k
         counted = None

@@ -111,8 +111,8 @@ def laplace_shares(cells: Sequence[int], weights: Sequence[float] | None) -> lis
     """Return the share of epsilon of each table.
 
     A weight is a precision: the variance of a table's Laplace noise is ``2 (k / epsilon_i)^2``, so it is ~ 1 / w_i at
-    ``epsilon_i ~ sqrt(w_i)``, as it is with Gaussian noise at ``rho_i ~ w_i``. Without weights, the expected L1 error of
-    all tables, ``sum c_i k / epsilon_i`` for c_i cells, is least at ``epsilon_i ~ sqrt(c_i)``.
+    ``epsilon_i ~ sqrt(w_i)``, as it is with Gaussian noise at ``rho_i ~ w_i``. Without weights, the expected L1 error
+    of all tables, ``sum c_i k / epsilon_i`` for c_i cells, is least at ``epsilon_i ~ sqrt(c_i)``.
 
     Examples
     --------

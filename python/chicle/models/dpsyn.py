@@ -1,4 +1,4 @@
-"""The model of DPSyn: consistent tables over fields, records by GUM; for partitions a pool, improved for each ([D20])."""
+"""The model of DPSyn: consistent tables over fields, and GUM; for partitions a pool, improved for each ([D20])."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from chicle.counting.records import Records
 from chicle.denoising.consistency import project
 from chicle.denoising.rake import rake_table
 from chicle.domain import Clique, Domain
-from chicle.errors import ArtefactError
+from chicle.errors import ArtefactError, ParameterError
 from chicle.measurements.arrays import measurements_from_arrays, measurements_to_arrays
 from chicle.measurements.desk import Progress
-from chicle.measurements.measurement import Measurement, onto_simplex
+from chicle.measurements.measurement import Measurement, check_all, onto_simplex
 from chicle.models.base import CountedModel, Model, State, register_model
 from chicle.models.compose import compose
 from chicle.models.gum import gum
@@ -39,16 +39,16 @@ _SEED = 0xD5  # of the pool: public, so that a fit is a function of what was rel
 class DPSynModel(CountedModel):
     """Tables over the fields of a layout, and records that GUM makes of them.
 
-    Without a partition, records are made from all tables at once, unconnected groups of fields apart ([D18] appendix A).
-    With one, a pool of 10,000 records is made first. Each partition begins with as many rows of the pool as it has, and
-    GUM brings these closer to the tables: to public pairs, measured 1-ways or measured pairs, by the regime ([D20]).
-    Partitions of one size share their records.
+    Without a partition, records are made from all tables at once, unconnected groups of fields apart ([D18] appendix
+    A). With one, a pool of 10,000 records is made first. Each partition begins with as many rows of the pool as it has,
+    and GUM brings these closer to the tables: to public pairs, measured 1-ways or measured pairs, by the regime
+    ([D20]). Partitions of one size share their records.
 
     Attributes
     ----------
     regime
-        What was measured: ``"declared"`` tables ([D18]); or, of [D20], nothing beside sizes (``"public"``), ``"one-way"``
-        or ``"two-way"`` tables.
+        What was measured: ``"declared"`` tables ([D18]); or, of [D20], nothing beside sizes (``"public"``),
+        ``"one-way"`` or ``"two-way"`` tables.
     joint, synchronous, mapped
         Columns that are seen as fewer fields; see `Layout`.
     partition
@@ -70,7 +70,7 @@ class DPSynModel(CountedModel):
 
     def with_public(self, layout: Layout, public: Records | None) -> DPSynModel:
         """Return the model with what its fit needs beside measurements: its fields, and public rows of them."""
-        self._layout, self._public = layout, public
+        self._given = layout, public
         return self
 
     def fit_tables(
@@ -83,9 +83,10 @@ class DPSynModel(CountedModel):
     ) -> None:
         """Learn from measurements over `domain`."""
         del start, progress
-        merged = [self.merge.over(one) for one in measurements if one.whole]
-        if not hasattr(self, "_layout"):
-            self._layout, self._public = self._fields({}), None
+        merged = check_all([self.merge.over(one) for one in measurements if one.whole], self.merge.domain)
+        self._layout, self._public = vars(self).pop("_given", (None, None))
+        if self._layout is None:
+            self._layout = self._fields({})
         self._maps = self._layout.maps(merged)
         seen = [table for one in merged if (table := self._layout.table(one)) is not None]
         self._tables = self._targets(seen, threads)
@@ -93,7 +94,7 @@ class DPSynModel(CountedModel):
         sized = [one for one in merged if self.partition and one.clique == names and not one.buckets]
         self._sizes = processed_sizes(sized[0].floats, self.floor, self.round_to) if sized else np.array([self.total])
         self._pool = self._made_pool(threads) if self.partition else None
-        vars(self).pop("_public", None)
+        del self._public
 
     def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
         """Make records over the merged domain."""
@@ -155,7 +156,7 @@ class DPSynModel(CountedModel):
         domain = self._layout.domain
         if self.regime in ("declared", "two-way"):
             return project(seen, domain, threads=threads)
-        pairs = _public_pairs(self._public, domain, threads)
+        pairs = _public_pairs(_public_rows(self._public), domain, threads)
         if self.regime == "public":
             return pairs
         total = max(float(self.total), 1.0)
@@ -173,8 +174,7 @@ class DPSynModel(CountedModel):
     def _made_pool(self, threads: int | None) -> Records:
         """Return the records that partitions begin with."""
         if self.regime == "public":
-            public = self._public if self._public is not None else Records.empty(self._layout.domain)
-            return public
+            return _public_rows(self._public)
         return self._made(self._tables, _POOL, _SEED, threads, None)
 
     def _made(
@@ -252,10 +252,14 @@ def _apportioned(sizes: Ints, n: int) -> Ints:
     return whole
 
 
-def _public_pairs(public: Records | None, domain: Domain, threads: int | None) -> list[Measurement]:
+def _public_rows(public: Records | None) -> Records:
+    if public is None or not len(public):
+        raise ParameterError("this regime makes records from public rows, and there are none; give a public table")
+    return public
+
+
+def _public_pairs(public: Records, domain: Domain, threads: int | None) -> list[Measurement]:
     """Return all pairs of public rows, or their 1-way where there is one field only."""
-    if public is None:
-        raise ArtefactError("this regime makes records from public rows, and there are none")
     names = list(domain)
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]] or [(name,) for name in names]
     counted = public.count(pairs, threads=threads)

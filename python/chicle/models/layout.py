@@ -2,16 +2,16 @@
 
 Some columns say almost the same, and a marginal of all of them has mostly empty cells. A layout sees columns as fields:
 
-- **Joint**: several columns become one field that has a code for each of the combinations that a public table has ([D20]:
-  five binary columns about insurance have 13 combinations instead of 32).
-- **Synchronous**: columns that hold the same value unless they are missing. The first, the clock, is a field of its own.
-  All others are one field, the pattern of which of them are there ([D18] 5.3: ten times of one emergency call).
+- **Joint**: several columns become one field that has a code for each of the combinations that a public table has
+  ([D20]: five binary columns about insurance have 13 combinations instead of 32).
+- **Synchronous**: columns that hold the same value unless they are missing. The first, the clock, is a field of its
+  own. All others are one field, the pattern of which of them are there ([D18] 5.3: ten times of an emergency call).
 - **Mapped**: a column that another one nearly determines is no field. It is filled from the other one, by a map that is
   learnt from the noisy marginal of the two ([D18] 5.4).
 
 Every other column is a field by itself. A field's codes follow from the codes of its columns by public maps, so a query
-of fields is a query of columns, and nothing about sensitivity changes. A row with a combination that a field does not have
-is in no cell of its tables.
+of fields is a query of columns, and nothing about sensitivity changes. A row with a combination that a field does not
+have is in no cell of its tables.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Layout:
     joint
         Groups of columns that become one field, with the combinations that this field has, a row each.
     synchronous
-        Groups of columns that hold the same value unless they are missing: the clock first. A column with one value more
-        than the clock has missing as its last.
+        Groups of columns that hold the same value unless they are missing: the clock first. A column with one value
+        more than the clock has missing as its last.
     mapped
         For each column that is filled from another one, that other one.
     without
@@ -164,7 +164,7 @@ class Layout:
         return made
 
     def see(self, records: Records) -> Records:
-        """Return rows of all columns as rows of fields; rows with a combination that a field does not have are left out."""
+        """Return rows of all columns as rows of fields, without rows of a combination that a field does not have."""
         columns = {}
         there = np.ones(len(records), dtype=np.bool_)
         for field in self.fields.values():
@@ -198,33 +198,34 @@ class Layout:
         return Field(f"what is missing of {group[0]}", sometimes, cells, buckets)
 
     def _check(self, without: Sequence[str]) -> None:
-        held: list[str] = [*without]
         for group in (*self.joint, *self.synchronous):
             if len(self.columns.check(group)) < 2:
                 raise ParameterError(f"{group!r} names fewer than two columns; leave it out")
-            held += group
         for group in self.synchronous:
-            values = self.columns[group[0]]
-            for name in group[1:]:
-                if self.columns[name] not in (values, values + 1):
-                    raise ParameterError(
-                        f"synchronous: {name!r} has {self.columns[name]} values and its clock {group[0]!r} {values}; it "
-                        "must have as many, or one more for missing"
-                    )
-            if 2 ** (len(group) - 1) > _MOST_PATTERNS:
-                raise ParameterError(f"synchronous: {len(group)} columns have too many patterns; name at most 12")
+            self._check_clock(group)
         for name, by in self.mapped.items():
             self.columns.check((name, by))
             if by in self.mapped:
                 raise ParameterError(f"mapped: {name!r} follows {by!r}, which follows another column; name that one")
             if by in without:
                 raise ParameterError(f"mapped: {name!r} follows {by!r}, which is no column of the table that is made")
-        held += self.mapped
+        held = [*without, *self.mapped, *(name for group in (*self.joint, *self.synchronous) for name in group)]
         for name in held:
             if held.count(name) > 1:
                 raise ParameterError(
                     f"column {name!r} is named twice: a column is partitioned, joint, synchronous or mapped"
                 )
+
+    def _check_clock(self, group: Clique) -> None:
+        values = self.columns[group[0]]
+        for name in group[1:]:
+            if self.columns[name] not in (values, values + 1):
+                raise ParameterError(
+                    f"synchronous: {name!r} has {self.columns[name]} values and its clock {group[0]!r} {values}; it "
+                    "must have as many, or one more for missing"
+                )
+        if 2 ** (len(group) - 1) > _MOST_PATTERNS:
+            raise ParameterError(f"synchronous: {len(group)} columns have too many patterns; name at most 13")
 
 
 def seen_combinations(records: Records, columns: Clique) -> Ints:
