@@ -51,6 +51,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "interactions": lambda: InteractionModel(first=1),
     "interactions, replicated": lambda: InteractionModel(first=2, replicate=2, refinement=0.0, refining=1),
     "dpsyn": lambda: DPSynModel(passes=3),
+    "dpsyn, descent": lambda: DPSynModel(generator="descent", passes=3),
     "composed, gum": lambda: ComposedModel(kernel="gum", options={"passes": 4}),
     "composed, descent": lambda: ComposedModel(kernel="descent"),
     "composed, mcf": lambda: ComposedModel(kernel="mcf", options={"passes": 2}),

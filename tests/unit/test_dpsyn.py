@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import chicle
 from chicle import Domain, Measurement, PublicData, Records, Schema
@@ -18,6 +19,7 @@ from chicle.mechanisms.dpsyn_marginals import marginals_of, random_views
 from chicle.mechanisms.dpsyn_split import laplace_has_less_noise, laplace_shares, needs_count, split_2020
 from chicle.models.dpsyn import processed_sizes
 from chicle.models.layout import Layout, seen_combinations
+from chicle.releases.bounds import error_bounds, noise_quantile
 
 BUDGET: dict[str, Any] = {"epsilon": 5.0, "delta": 1e-9}
 
@@ -243,7 +245,7 @@ def test_sizes_are_raised_then_rounded() -> None:
 
 
 def test_columns_come_back_as_they_were() -> None:
-    """Synchronous columns agree wherever they are there, a mapped one follows, combinations are those of public rows."""
+    """Synchronous columns agree where they are there, a mapped one follows, combinations are those of public rows."""
     private, public = rows_of(2, 4_000), rows_of(3, 800)
     synth = chicle.DPSyn(
         **BUDGET, synchronous=[["in", "out", "home"]], mapped={"zip": "age"}, joint=[["sex", "mar"]], rare=0
@@ -288,9 +290,10 @@ def partitioned(regime: Any, **given: Any) -> tuple[chicle.DPSyn, Records, Recor
     return synth.fit(private, public=table), private, public
 
 
+@pytest.mark.parametrize("generator", ["gum", "descent"])
 @pytest.mark.parametrize("regime", ["public", "one-way", "two-way"])
-def test_partitions_of_every_regime(regime: Any, tmp_path: Path) -> None:
-    synth, private, _ = partitioned(regime)
+def test_partitions_of_every_regime(regime: Any, generator: Any, tmp_path: Path) -> None:
+    synth, private, _ = partitioned(regime, generator=generator)
     made = synth.sample(seed=0)
     sizes, real = (np.bincount(table["area"], minlength=3) for table in (made, private))
     # Noise of scale 25 (epsilon_3 is .04) and rounding to 100: beyond 800 less than once in 10^10 runs.
@@ -322,6 +325,25 @@ def test_without_rows_or_columns() -> None:
             assert len(chicle.DPSyn(**BUDGET, **more).fit(real).sample(12, seed=0)) == 12  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("cells", [1, 2, 5, 40])
+def test_bounds_hold_for_laplace_noise(cells: int) -> None:
+    """The L1 norm of Laplace noise on m cells is a gamma deviate; Gaussian bounds fall short for one cell."""
+    for risk in (0.2, 0.05, 0.001):
+        size = stats.gamma(a=cells, scale=math.sqrt(0.5))
+        sigmas = np.full(cells, 1e6)
+        assert size.sf(noise_quantile(sigmas, risk, laplace=True) / 1e6) <= risk * 1.05
+    assert stats.gamma(a=1, scale=math.sqrt(0.5)).sf(noise_quantile(np.array([1e6]), 0.05) / 1e6) > 0.05
+
+
+def test_a_release_says_that_its_noise_is_laplace() -> None:
+    census = chicle.datasets.census(2_000, d=3)
+    release = chicle.DPSyn(epsilon=1, delta=1e-9, noise="laplace", rare=0).fit(census).release_
+    (bound,) = release.error_bounds([("SEX",)])
+    used = error_bounds(release.measurements, release.domain, [("SEX",)], laplace=True)[0]
+    assert bound.estimate_error == used.estimate_error
+    assert used.estimate_error > error_bounds(release.measurements, release.domain, [("SEX",)])[0].estimate_error
+
+
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
@@ -332,6 +354,7 @@ def test_without_rows_or_columns() -> None:
         ({"floor": -1}, "floor"),
         ({"round_to": 0}, "round_to"),
         ({"passes": -1}, "passes"),
+        ({"generator": "magic"}, "generator"),
         ({"partition": "nowhere"}, "nowhere"),
         ({"partition": list(COLUMNS)}, "leaves no column"),
         ({"regime": "public"}, "public table"),

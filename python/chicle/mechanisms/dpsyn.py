@@ -21,7 +21,7 @@ from chicle.mechanisms.base import Mechanism, register_mechanism
 from chicle.mechanisms.dpsyn_marginals import Marginals, group_of, marginals_of
 from chicle.mechanisms.dpsyn_split import Asked, laplace_has_less_noise, laplace_shares, needs_count, split_2020
 from chicle.mechanisms.stages import Setting, Stage, Stages, marginal_stage
-from chicle.models.dpsyn import DPSynModel, Regime
+from chicle.models.dpsyn import DPSynModel, Generator, Regime
 from chicle.models.layout import Layout, seen_combinations
 from chicle.privacy.budget import Budget, budget_shares
 from chicle.privacy.ledger import Ledger
@@ -80,8 +80,10 @@ class DPSyn(Mechanism):
     theta, rare
         Values whose noisy count is below theta sigmas, or below `rare` rows, are merged ([D18] 5.3). 800 rows is for
         tables of some 300,000; 0 leaves it to theta.
+    generator
+        What makes records: ``"gum"``, as published, or ``"descent"``, chicle's own, which comes closer to the tables.
     passes
-        Passes of GUM.
+        Passes of GUM, by default 3 where there are partitions and 10 otherwise, or sweeps of descent, by default 3.
 
     Examples
     --------
@@ -109,7 +111,8 @@ class DPSyn(Mechanism):
     one_ways: float = 0.1
     theta: float = 4.5
     rare: float = 800.0
-    passes: int = 10
+    generator: Generator = "gum"
+    passes: int | None = None
 
     def __post_init__(self) -> None:
         # A plan and a fit both read them.
@@ -127,7 +130,10 @@ class DPSyn(Mechanism):
             number(name, getattr(self, name))
         integer("floor", self.floor, 0)
         integer("round_to", self.round_to, 1)
-        integer("passes", self.passes, 0)
+        if self.passes is not None:
+            integer("passes", self.passes, 0)
+        if self.generator not in get_args(Generator):
+            raise ParameterError(f"generator must be one of {get_args(Generator)}, not {self.generator!r}")
         if len(domain) == len(self._names(domain)):
             raise ParameterError("partition leaves no column to model; name fewer columns")
         self._marginals(self._layout(domain, None))
@@ -336,6 +342,7 @@ class DPSyn(Mechanism):
         return marginals_of(layout, marginals=self.marginals, views=self.views, groups=self.groups)
 
     def _model(self, regime: Regime) -> DPSynModel:
+        passes = (3 if self.partition or self.generator == "descent" else 10) if self.passes is None else self.passes
         round_to = self.round_to if regime != "public" else max(1, self.round_to // 10)
         return DPSynModel(
             regime=regime,
@@ -345,7 +352,8 @@ class DPSyn(Mechanism):
             partition=[self.partition] if isinstance(self.partition, str) else list(self.partition),
             floor=self.floor,
             round_to=round_to,
-            passes=self.passes,
+            generator=self.generator,
+            passes=passes,
         )
 
     def _public(self, given: Any, codec: Codec) -> PublicRows | None:  # noqa: ANN401 - any table

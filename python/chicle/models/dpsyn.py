@@ -21,11 +21,13 @@ from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement, check_all, onto_simplex
 from chicle.models.base import CountedModel, Model, State, register_model
 from chicle.models.compose import compose
-from chicle.models.gum import gum
+from chicle.models.descent import descend
+from chicle.models.gum import gum, onto_total
 from chicle.models.layout import Layout
 
-__all__ = ["DPSynModel", "Regime", "processed_sizes"]
+__all__ = ["DPSynModel", "Generator", "Regime", "processed_sizes"]
 
+Generator = Literal["gum", "descent"]
 Regime = Literal["declared", "public", "one-way", "two-way"]
 
 Ints = npt.NDArray[np.int64]
@@ -55,8 +57,8 @@ class DPSynModel(CountedModel):
         The columns that form partitions.
     floor, round_to
         Noisy sizes of partitions are raised to the floor, then rounded to a multiple.
-    passes
-        Passes of GUM, of its tuned variant.
+    generator, passes
+        What makes records: ``"gum"``, passes of its tuned variant, or ``"descent"``, as many sweeps.
     """
 
     regime: Regime = "declared"
@@ -66,6 +68,7 @@ class DPSynModel(CountedModel):
     partition: Sequence[str] = ()
     floor: int = 300
     round_to: int = 100
+    generator: Generator = "gum"
     passes: int = 10
 
     def with_public(self, layout: Layout, public: Records | None) -> DPSynModel:
@@ -186,18 +189,30 @@ class DPSynModel(CountedModel):
         progress: Progress | None,
     ) -> Records:
         def kernel(targets: Sequence[Measurement], domain: Domain, rows: int, seed: int) -> Records:
-            return gum(
-                targets,
-                domain,
-                rows,
-                passes=self.passes,
-                variant="tuned",
-                seed=seed,
-                threads=threads,
-                progress=progress,
-            )
+            return self._kernel(targets, domain, rows, seed=seed, threads=threads, progress=progress)
 
         return compose(kernel, tables, self._layout.domain, n, seed)
+
+    def _kernel(
+        self,
+        targets: Sequence[Measurement],
+        domain: Domain,
+        n: int,
+        *,
+        start: Records | None = None,
+        seed: int,
+        threads: int | None,
+        progress: Progress | None = None,
+    ) -> Records:
+        """Return records near the targets, made anew or from others."""
+        given: dict[str, Any] = {"seed": seed, "threads": threads, "progress": progress}
+        if not n:
+            return Records({name: np.empty(0, dtype=np.uint8) for name in domain}, domain)
+        if self.generator == "gum":
+            return gum(targets, domain, n, start=start, passes=self.passes, variant="tuned", **given)
+        # Consistent tables of one total: none is nearer to the truth than the others say.
+        scaled = [Measurement(one.clique, onto_total(one.floats, n), 1.0) for one in targets]
+        return descend(scaled, domain, n, start=start, sweeps=self.passes, **given)
 
     def _of_sizes(
         self, sizes: Ints, rng: np.random.Generator, threads: int | None, progress: Progress | None
@@ -213,15 +228,8 @@ class DPSynModel(CountedModel):
                 rng.permutation(len(self._pool)) if size <= len(self._pool) else rng.integers(0, len(self._pool), size)
             )
             begun = Records({name: self._pool[name][some[:size]] for name in self._pool}, self._pool.domain)
-            made = gum(
-                targets,
-                self._pool.domain,
-                start=begun,
-                passes=self.passes if size else 0,
-                variant="tuned",
-                seed=int(rng.integers(2**63)),
-                threads=threads,
-            )
+            seed = int(rng.integers(2**63))
+            made = self._kernel(targets, self._pool.domain, size, start=begun, seed=seed, threads=threads)
             found[size] = self._layout.split(made, self._maps)
             if progress is not None:
                 progress(done, 1 - done / len(sizes))
