@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from chicle._checks import integer, number
-from chicle.codecs import Codec
 from chicle.domain import Clique, Domain
 from chicle.errors import ParameterError
 from chicle.measurements.desk import Desk
@@ -356,7 +355,7 @@ class DPSyn(Mechanism):
             passes=passes,
         )
 
-    def _public(self, given: Any, codec: Codec) -> PublicRows | None:  # noqa: ANN401 - any table
+    def _public(self, given: Any, codec: Any) -> PublicRows | None:  # noqa: ANN401 - any table, and how it is encoded
         if given is None and (self.joint or self.regime in ("public", "one-way")):
             what = "joint columns have the combinations of" if self.joint else f"regime={self.regime!r} takes rows of"
             raise ParameterError(f"{what} a public table; give it, fit(source, schema, public=...)")

@@ -146,7 +146,7 @@ class Ledger(Guarantee):
         >>> ledger = Ledger(Budget(epsilon=1, delta=1e-9))
         >>> ledger.set_aside(0.25)
         >>> ledger.budget
-        Budget(epsilon=1, delta=1e-09, pure=0.25, accounting='gdp') of rho 0.009...
+        Budget(epsilon=1, delta=1e-09, pure=0.25, accounting='gdp') of rho 0.009551
         """
         with self._lock:
             self._priced(())  # a ledger that can only be read says so
