@@ -53,7 +53,7 @@ DELTA = 3.45e-11
 PAIRS = 50
 
 TIMES = ["Received", "Entry", "Dispatch", "Response", "On Scene", "Transport", "Hospital", "Available"]
-FIRE = {"synchronous": [[*(f"{name} DtTm" for name in TIMES), "Watch Date"]]}
+FIRE: dict[str, Any] = {"synchronous": [[*(f"{name} DtTm" for name in TIMES), "Watch Date"]]}
 
 
 def states(name: str) -> tuple[Records, Records]:

@@ -115,9 +115,9 @@ def test_parts_that_are_none(wrong: Any) -> None:
     with pytest.raises(PrivacyError):
         ledger.set_aside(wrong)
     assert ledger.budget.pure is None
-    for other in ({"rho": 0.1}, {"mu": 0.1}):
+    for other in (Budget(rho=0.1), Budget(mu=0.1)):
         with pytest.raises(PrivacyError, match="part of epsilon"):
-            Ledger(Budget(**other)).set_aside(0.05)
+            Ledger(other).set_aside(0.05)
 
 
 def test_a_fit_of_laplace_noise_alone_is_pure() -> None:

@@ -188,6 +188,7 @@ def test_marginals_inside_groups() -> None:
     assert marginals_of(plain, marginals=None, views=None, groups=groups)[0] == [("a", "c"), ("b", "d"), ("e", "f")]
     cliques, weights = marginals_of(plain, marginals={("c", "a"): 3.0, ("f",): 1.0}, views=None, groups=groups)
     assert (cliques, weights) == ([("a", "c"), ("f",)], [0.75, 0.25])
+    wrong: dict[str, Any]
     for wrong, what in [
         ({"marginals": [("a", "b")], "groups": groups}, "two groups"),
         ({"marginals": None, "groups": [["a", "b"], ["b", "c"]]}, "in two of them"),
@@ -195,7 +196,7 @@ def test_marginals_inside_groups() -> None:
         ({"marginals": [("a", "b")], "groups": [], "views": (3, 3)}, "not both"),
     ]:
         with pytest.raises(ChicleError, match=what):
-            marginals_of(plain, **{"views": None, **wrong})  # type: ignore[arg-type]
+            marginals_of(plain, **{"views": None, **wrong})
 
 
 @given(number=st.integers(1, 12), order=st.integers(2, 5), wide=st.booleans())
@@ -321,8 +322,9 @@ def test_one_way_changes_public_rows_to_the_private_one_ways() -> None:
 def test_without_rows_or_columns() -> None:
     for rows in (0, 1):
         real = Records({"a": np.zeros(rows, int), "b": np.zeros(rows, int)}, {"a": 3, "b": 1})
+        more: dict[str, Any]
         for more in ({}, {"partition": "a"}, {"mapped": {"b": "a"}}, {"views": (2, 2)}):
-            assert len(chicle.DPSyn(**BUDGET, **more).fit(real).sample(12, seed=0)) == 12  # type: ignore[arg-type]
+            assert len(chicle.DPSyn(**BUDGET, **more).fit(real).sample(12, seed=0)) == 12
 
 
 @pytest.mark.parametrize("cells", [1, 2, 5, 40])

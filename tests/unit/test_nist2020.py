@@ -123,6 +123,7 @@ def test_columns_that_do_not_do(asked: dict[str, Any], what: str) -> None:
 def test_tables_of_counts_that_are_too_large() -> None:
     domain = {"area": 60_000, "a": 60_000, "b": 60_000}
     real = Records({name: [0, 1] for name in domain}, domain)
+    asked: dict[str, Any]
     for asked in ({"segment": ["area"]}, {"individual": ("area", "a")}):
         with pytest.raises(ChicleError, match="above the limit"):
-            chicle.evaluate(real, real, pairs=1, triples=1, **asked)  # type: ignore[arg-type]
+            chicle.evaluate(real, real, pairs=1, triples=1, **asked)

@@ -254,7 +254,7 @@ def processed_sizes(noisy: npt.NDArray[np.float64], floor: int, round_to: int) -
 def _apportioned(sizes: Ints, n: int) -> Ints:
     """Return sizes in the same ratios that add up to `n`; the largest remainders are rounded up."""
     exact = sizes * (n / sizes.sum()) if sizes.sum() else np.full(sizes.size, n / sizes.size)
-    whole = np.floor(exact).astype(np.int64)
+    whole: Ints = np.floor(exact).astype(np.int64)
     most = np.argsort(whole - exact, kind="stable")[: n - int(whole.sum())]
     whole[most] += 1
     return whole
@@ -269,6 +269,7 @@ def _public_rows(public: Records | None) -> Records:
 def _public_pairs(public: Records, domain: Domain, threads: int | None) -> list[Measurement]:
     """Return all pairs of public rows, or their 1-way where there is one field only."""
     names = list(domain)
-    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]] or [(name,) for name in names]
+    pairs: list[Clique] = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    pairs = pairs or [(name,) for name in names]
     counted = public.count(pairs, threads=threads)
     return [Measurement(pair, table.astype(np.float64), 1.0) for pair, table in zip(pairs, counted, strict=True)]
