@@ -113,7 +113,7 @@ def areas(seeds: int, epsilons: list[float]) -> None:
 def fire(seeds: int, epsilons: list[float]) -> None:
     """Compare the recipe of [D18] for fire calls with mechanisms that choose by themselves."""
     real, _ = load(data_folder() / "fire")
-    pairs, triples = chicle.pairs(real.domain), drawn(real, 3, 300)
+    pairs, triples = chicle.pairs(real.domain), drawn(real, 3, 100)
     rows: list[Row] = []
     for epsilon in epsilons:
         budget: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-11}

@@ -188,13 +188,13 @@ def test_marginals_inside_groups() -> None:
     assert marginals_of(plain, marginals=None, views=None, groups=groups)[0] == [("a", "c"), ("b", "d"), ("e", "f")]
     cliques, weights = marginals_of(plain, marginals={("c", "a"): 3.0, ("f",): 1.0}, views=None, groups=groups)
     assert (cliques, weights) == ([("a", "c"), ("f",)], [0.75, 0.25])
-    wrong: dict[str, Any]
-    for wrong, what in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"marginals": [("a", "b")], "groups": groups}, "two groups"),
         ({"marginals": None, "groups": [["a", "b"], ["b", "c"]]}, "in two of them"),
         ({"marginals": None, "groups": "ab"}, "list of lists"),
         ({"marginals": [("a", "b")], "groups": [], "views": (3, 3)}, "not both"),
-    ]:
+    ]
+    for wrong, what in cases:
         with pytest.raises(ChicleError, match=what):
             marginals_of(plain, **{"views": None, **wrong})
 

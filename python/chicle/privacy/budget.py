@@ -107,6 +107,11 @@ class Budget:
         """Return the same promise with another part of epsilon set aside for pure releases."""
         return Budget(**{**self.promise(), "pure": pure})
 
+    @property
+    def undivided(self) -> Budget:
+        """The same promise with nothing set aside for pure releases."""
+        return Budget(**{name: value for name, value in self.promise().items() if name != "pure"})
+
     def of_rest(self, epsilon: float) -> Budget:
         """Return the same promise with all but this much of epsilon set aside for pure releases."""
         whole = self.epsilon or 0.0
