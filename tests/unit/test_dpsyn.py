@@ -386,6 +386,23 @@ def test_public_tables_that_do_not_do() -> None:
         chicle.DPSyn(**BUDGET, marginals=[("sex", "nowhere")]).fit(rows_of(0), public=rows_of(1))
 
 
+@pytest.mark.parametrize("kind", ["all rows equal", "one row", "sorted", "uniform"])
+@pytest.mark.parametrize("regime", ["auto", "public", "one-way", "two-way"])
+def test_hostile_public_tables_break_nothing(kind: str, regime: Any) -> None:
+    rng = np.random.default_rng(3)
+    rows = 1 if kind == "one row" else 400
+    columns = {name: rng.integers(size, size=rows) for name, size in COLUMNS.items()}
+    if kind == "all rows equal":
+        columns = {name: np.full(rows, size - 1) for name, size in COLUMNS.items()}
+    if kind == "sorted":
+        columns = {name: np.sort(codes) for name, codes in columns.items()}
+    public = PublicData(Records(columns, COLUMNS), role="trusted")
+    synth = chicle.DPSyn(**BUDGET, regime=regime, partition="area", joint=[["sex", "mar"]], floor=10, round_to=10)
+    made = synth.fit(rows_of(0), public=public).sample(400, seed=0)
+    assert len(made) == 400
+    assert made.domain == COLUMNS
+
+
 def test_a_plan_says_what_is_bought() -> None:
     schema = Schema.from_cardinalities(COLUMNS)
     told = str(chicle.DPSyn(epsilon=1, delta=1e-9, partition="area", noise="laplace").plan(schema))

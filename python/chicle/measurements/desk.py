@@ -479,9 +479,8 @@ class Desk:
 
     def can_set_aside(self, budget: Budget) -> bool:
         """Return whether a fit of this budget can pay for Laplace noise in epsilon: nothing else costs rho."""
-        ledger, rho = self._purse.ledger, self._purse.rho
-        in_epsilon = budget.epsilon is not None and ledger.budget.epsilon is not None
-        return in_epsilon and not ledger.spent and rho >= budget.rho * (1 - 2.0**-40)
+        whole = self._purse.rho >= budget.rho * (1 - 2.0**-40)
+        return budget.epsilon is not None and self._purse.ledger.divisible and whole
 
     def set_aside(self, epsilon: float, budget: Budget) -> None:
         """Set so much of a fit's epsilon aside for Laplace noise (`Ledger.set_aside`); `left` follows from the rest."""

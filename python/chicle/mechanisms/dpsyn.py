@@ -156,8 +156,8 @@ class DPSyn(Mechanism):
     def budget_on(self, ledger: Ledger | None) -> Budget:
         """Return what a fit may spend; Laplace noise that is asked for and cannot be paid in epsilon is an error."""
         budget = self.budget
-        fresh = ledger is None or (ledger.budget.epsilon is not None and not ledger.spent)
-        if self.noise == "laplace" and (budget.epsilon is None or not fresh):
+        divisible = ledger is None or ledger.divisible
+        if self.noise == "laplace" and (budget.epsilon is None or not divisible):
             raise ParameterError(
                 'noise="laplace" needs a budget in epsilon and delta, and a ledger of its own; nothing was spent'
             )

@@ -135,6 +135,11 @@ class Ledger(Guarantee):
         with self._lock:
             self._paid.extend(self._priced(events))
 
+    @property
+    def divisible(self) -> bool:
+        """Whether another part of epsilon can be set aside: nothing has cost rho, and the promise is in epsilon."""
+        return self._budget.epsilon is not None and not self._read_only and not self.spent
+
     def set_aside(self, pure: float) -> None:
         """Set another part of epsilon aside for pure releases; rho follows from the rest. The promise stays the same.
 
