@@ -21,6 +21,7 @@ from chicle.models import (
     ComposedModel,
     DenoisedModel,
     DescentModel,
+    DPSynModel,
     ExplicitModel,
     GraphicalModel,
     IndependentModel,
@@ -49,6 +50,8 @@ MODELS: dict[str, Callable[[], Model]] = {
     "denoised, plain": lambda: DenoisedModel(absorb=False, low_rank=False, pull=0.0, start="tree"),
     "interactions": lambda: InteractionModel(first=1),
     "interactions, replicated": lambda: InteractionModel(first=2, replicate=2, refinement=0.0, refining=1),
+    "dpsyn": lambda: DPSynModel(passes=3),
+    "dpsyn, descent": lambda: DPSynModel(generator="descent", passes=3),
     "composed, gum": lambda: ComposedModel(kernel="gum", options={"passes": 4}),
     "composed, descent": lambda: ComposedModel(kernel="descent"),
     "composed, mcf": lambda: ComposedModel(kernel="mcf", options={"passes": 2}),
@@ -403,6 +406,8 @@ def test_parameters_are_plain_data(make: Callable[[], Model]) -> None:
     def plain(value: object) -> bool:
         if isinstance(value, dict):
             return all(isinstance(name, str) and plain(item) for name, item in value.items())
+        if isinstance(value, (list, tuple)):
+            return all(map(plain, value))
         return value is None or isinstance(value, (bool, int, float, str))
 
     assert plain(make().params())

@@ -26,7 +26,7 @@ from chicle.mechanisms.base import BY_NAME, Mechanism
 from chicle.models.independent import IndependentModel
 from chicle.privacy import TestNoise
 from chicle.privacy import primitives as door
-from chicle.privacy.events import ExponentialEvent, GaussianEvent
+from chicle.privacy.events import ExponentialEvent, GaussianEvent, PureEvent
 from chicle.query import as_query
 from tests.public_tables import public_records
 
@@ -58,6 +58,11 @@ MECHANISMS: dict[str, Make] = {
     "GEM-query": lambda **given: chicle.GEM(per="query", rounds=3, components=20, **given),
     "GEM-of-the-paper": lambda **given: chicle.GEM(published=True, rounds=2, components=6, **given),
     "RAP": lambda **given: chicle.RAP(per="query", rounds=2, queries=3, components=20, **given),
+    "DPSyn": lambda **given: chicle.DPSyn(rare=0, passes=2, **given),
+    "DPSyn-gaussian": lambda **given: chicle.DPSyn(noise="gaussian", rare=0, passes=2, **given),
+    "DPSyn-fields": lambda **given: chicle.DPSyn(
+        marginals={("a", "b"): 2.0, ("b", "c"): 1.0}, mapped={"e": "c"}, rare=0, passes=2, partition="d", **given
+    ),
     "Prism": chicle.Prism,
     "Prism-pairs": lambda **given: chicle.Prism(options=PrismOptions(order=2, sizes=(3, 2)), **given),
     "Prism-two-stages": lambda **given: chicle.Prism(options=PrismOptions(first_stage=0.5), **given),
@@ -104,6 +109,19 @@ class Tape:
         self.released += noisy
         return noisy
 
+    def release_pure(self, values: Any, event: PureEvent, ledger: Ledger) -> Any:
+        at = len(self.events)
+        self.events.append(event)
+        self.exact.append(values)
+        if self.replayed is None:
+            noisy = door.release_pure(values, event, ledger)
+        else:
+            assert self.replayed.events[at] == event, "another question than before"
+            ledger.debit([event])
+            noisy = self.replayed.released[at]
+        self.released.append(noisy)
+        return noisy
+
     def choose(self, scores: Any, sensitivity: int, event: ExponentialEvent, ledger: Ledger, keeps: Any = None) -> int:
         at, choice = len(self.events), len(self.sensitivities)
         self.events.append(event)
@@ -142,16 +160,18 @@ def run(
     *,
     replayed: Tape | None = None,
     analyses: Sequence[Analysis] = (),
+    public: Any = None,
 ) -> tuple[Tape, Records, Release]:
     tape = Tape(replayed)
     monkeypatch.setattr("chicle.analyses.sums.release_gaussian", tape.release)
     monkeypatch.setattr("chicle.measurements.desk.release_gaussian", tape.release)
+    monkeypatch.setattr("chicle.measurements.desk.release_pure", tape.release_pure)
     monkeypatch.setattr("chicle.measurements.desk.release_choice", tape.choose)
     k = schema.max_records_per_person
     records = Records(dict(zip(schema.domain, rows.T, strict=True)), schema.domain, max_records_per_person=k)
     noise = TestNoise(11) if replayed is None else NoNoise(11)
     synth = make(**budget)
-    public = public_records(schema) if synth.public_data == "needed" else None
+    public = public_records(schema) if synth.public_data == "needed" else public
     ledger = Ledger(synth.budget, noise=noise)
     synth.fit(records, schema, public=public, ledger=ledger, analyses=analyses)
     assert list(synth.ledger_.events) == tape.events, "nothing is paid for past the door"
@@ -246,6 +266,10 @@ def test_a_person_moves_every_release_by_no_more_than_its_event_says(
                 assert np.abs(mine - theirs).max() <= next(sensitivities)
                 continue
             moved = np.abs(mine.astype(float) - theirs)
+            if isinstance(event, PureEvent):
+                assert moved.sum() <= event.l1_sensitivity == k
+                assert moved.sum() == abs(len(neighbour) - len(table)), "each row is in one cell"
+                continue
             assert np.linalg.norm(moved.ravel()) <= event.l2_sensitivity * (1 + 1e-12)
             if event.clique is None:
                 assert moved.max() <= scores_move * k * UNITS

@@ -29,6 +29,7 @@ MECHANISMS: dict[str, Callable[..., Mechanism]] = {
     "PrivSyn": chicle.PrivSyn,
     "PrivSyn-published": lambda **given: chicle.PrivSyn(form="published", **given),
     "PrivSyn-cliques": lambda **given: chicle.PrivSyn(cliques=[("a", "b"), ("c", "d", "f")], **given),
+    "PrivSyn-weights": lambda **given: chicle.PrivSyn(cliques={("b", "a"): 3.0, ("c", "d", "f"): 1.0}, **given),
     "PrivSyn-shares": lambda **given: chicle.PrivSyn(shares=(5, 1, 2), **given),
     "PrivSyn-pgm": lambda **given: chicle.PrivSyn(generator="pgm", **given),
     "MST": chicle.MST,
@@ -101,6 +102,36 @@ def test_events_cost_what_stages_say(name: str, accounting: Any, k: int) -> None
             assert costs == pytest.approx({c: stage.rho * share for c, share in stage.cliques.items()}, rel=1e-6)
 
 
+def test_given_cliques_get_the_budget_that_their_weights_say() -> None:
+    cliques = {("b", "a"): 3.0, ("c", "d", "f"): 1.0, ("e", "f"): 0.0}
+    synth = chicle.PrivSyn(rho=0.2, shares=(1, 1, 2), cliques=cliques).fit(records_of())
+    costs = {event.clique: event.rho("zcdp") for event in synth.ledger_.events if len(event.clique or ()) > 1}
+    assert costs == pytest.approx({("a", "b"): 0.15 * 3 / 4, ("c", "d", "f"): 0.15 / 4})
+    assert synth.release_.parameters["cliques"]
+    even = chicle.PrivSyn(rho=0.2, shares=(1, 1, 2), cliques=[("a", "b"), ("c", "d", "f")]).fit(records_of())
+    assert [event.rho("zcdp") for event in even.ledger_.events] != list(costs.values())
+
+
+@pytest.mark.parametrize(
+    ("cliques", "what"),
+    [
+        ({("a", "b"): -1.0}, "weight"),
+        ({("a", "b"): "much"}, "weight"),
+        ({("a", "b"): 0.0}, "no cliques"),
+        ({("a", "b"): 1.0, ("b", "a"): 2.0}, "twice"),
+        ({("a", "x"): 1.0}, "not an attribute"),
+    ],
+    ids=str,
+)
+def test_weights_that_are_none_cost_nothing(cliques: Any, what: str) -> None:
+    ledger = Ledger(Budget(rho=1.0))
+    with pytest.raises(chicle.ChicleError, match=what):
+        chicle.PrivSyn(rho=1.0, cliques=cliques).fit(records_of(), ledger=ledger)
+    assert not ledger.events
+
+
+NAMES_ATTRIBUTES = ("PrivSyn-cliques", "PrivSyn-weights", "Gaussian-workload")
+
 TABLES: dict[str, Schema] = {
     "coded": Schema.from_cardinalities(DOMAIN),
     "one attribute": Schema.from_cardinalities({"a": 7}),
@@ -118,7 +149,7 @@ TABLES: dict[str, Schema] = {
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("n", [0, 1, 10_000, 10**9])
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in ("PrivSyn-cliques", "Gaussian-workload")])
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in NAMES_ATTRIBUTES])
 def test_the_steps_of_a_plan_add_up_to_the_budget(name: str, n: int, table: str) -> None:
     schema = TABLES[table]
     synth = MECHANISMS[name](**EPSILON)

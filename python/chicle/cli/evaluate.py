@@ -47,6 +47,13 @@ def add_measures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gini", metavar="GROUP,CLASS,AMOUNT", help="three columns for the NIST Gini and pay-gap score"
     )
+    parser.add_argument("--segment", metavar="COLUMNS", help="columns of the segments of the NIST 2020 score")
+    parser.add_argument("--trip", metavar="FROM,TO", help="two columns for the NIST 2020 score of trips")
+    parser.add_argument(
+        "--individual",
+        metavar="WHO,COLUMNS",
+        help="a column of individuals and others, for the NIST 2020 score of them",
+    )
     parser.add_argument(
         "--workload",
         metavar="FILE",
@@ -76,6 +83,9 @@ def measures(arguments: argparse.Namespace, schema: Schema) -> dict[str, Any]:
         measured["workload"] = workload(arguments.workload, schema.domain)
     if arguments.gini is not None:
         measured["gini"] = tuple(arguments.gini.split(","))
+    for name in ("segment", "trip", "individual"):
+        if (given := getattr(arguments, name)) is not None:
+            measured[name] = tuple(given.split(","))
     return measured
 
 

@@ -41,6 +41,7 @@ def independent_at(real: Records, n: int, budget: Budget | None, schema: Schema,
         max_records_per_person=schema.max_records_per_person,
     )
     records = Records({name: real[name] for name in real}, real.domain)
-    ledger = Ledger(Budget(rho=budget.rho), noise=TestNoise(seed))
-    made: Records = Independent(rho=budget.rho, allow_weak=True).fit(records, coded, ledger=ledger).sample(n, seed)
+    rho = budget.undivided.rho  # of all of epsilon, if some was set aside for Laplace noise
+    ledger = Ledger(Budget(rho=rho), noise=TestNoise(seed))
+    made: Records = Independent(rho=rho, allow_weak=True).fit(records, coded, ledger=ledger).sample(n, seed)
     return made

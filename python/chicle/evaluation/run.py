@@ -20,6 +20,7 @@ from chicle.evaluation.contest import Contest
 from chicle.evaluation.distance import Distances, density_scores, marginal_scores
 from chicle.evaluation.gini import check_gini, gini_scores
 from chicle.evaluation.marginals import Observer, cliques_of, observe
+from chicle.evaluation.nist2020 import alike_score, check_nist2020, segment_score, trip_score
 from chicle.evaluation.partitions import check_by, partition_errors
 from chicle.evaluation.queries import nist_range_scores, range_scores
 from chicle.evaluation.result import Association, AttributeErrors, CliqueErrors, Evaluation
@@ -51,6 +52,9 @@ def evaluate(
     workload: Workload | Mapping[Clique, float] | Sequence[Clique] | None = None,
     label: str | None = None,
     gini: tuple[str, str, str] | None = None,
+    segment: Sequence[str] | None = None,
+    trip: Sequence[str] | None = None,
+    individual: Sequence[str] | None = None,
     pairs: int | None = None,
     triples: int | None = 300,
     queries: int = 1000,
@@ -79,6 +83,13 @@ def evaluate(
         An attribute to predict from all others, for the misclassification of an SVM. Needs scikit-learn.
     gini
         A group, a class of two values and an amount, as ``("CITY", "SEX", "INCWAGE")``, for the NIST Gini score.
+    segment
+        Columns whose joint values are the segments of the NIST 2020 score, as ``["PUMA", "YEAR"]``.
+    trip
+        Where a trip begins and where it ends, as ``("pickup", "dropoff")``, for the trip score of NIST 2020, sprint 3.
+    individual
+        The column of individuals, then those in which they are compared, as ``("taxi", "shift", "pickup")``, for the
+        score of similar individuals of NIST 2020, sprint 3.
     pairs, triples
         How many pairs and triples to compare at most, drawn at random; all of them, if ``None``.
     queries
@@ -106,7 +117,18 @@ def evaluate(
         release = load(release)
     declared = schema_of(real, schema, release)
     seed, threads = check_seed(seed), threads_or_all(threads)
-    check_measures(declared, workload=workload, label=label, gini=gini, pairs=pairs, triples=triples, queries=queries)
+    check_measures(
+        declared,
+        workload=workload,
+        label=label,
+        gini=gini,
+        segment=segment,
+        trip=trip,
+        individual=individual,
+        pairs=pairs,
+        triples=triples,
+        queries=queries,
+    )
     inside = check_by(declared.partition if by is None else by, declared.domain)
     budget = _budget(release, epsilon, delta)
     contest = Contest.between(
@@ -139,6 +161,9 @@ def evaluate(
         *density_scores(contest, found),
         *nist_range_scores(contest, _NIST_QUERIES),
         *([] if gini is None else gini_scores(contest, gini)),
+        *([] if segment is None else [segment_score(contest, segment)]),
+        *([] if trip is None else [trip_score(contest, trip)]),
+        *([] if individual is None else [alike_score(contest, individual[0], individual[1:])]),
         *workload_scores(contest, *asked),
         *([] if workload is None else answer_scores(contest, answers)),
         *association_scores(contest, association),
@@ -171,6 +196,9 @@ def check_measures(
     workload: Workload | Mapping[Clique, float] | Sequence[Clique] | None = None,
     label: str | None = None,
     gini: tuple[str, str, str] | None = None,
+    segment: Sequence[str] | None = None,
+    trip: Sequence[str] | None = None,
+    individual: Sequence[str] | None = None,
     pairs: int | None = None,
     triples: int | None = None,
     queries: int = 1,
@@ -185,6 +213,7 @@ def check_measures(
         schema.domain.check((label,))
     if gini is not None:
         check_gini(schema, gini)
+    check_nist2020(schema.domain, segment, trip, individual)
 
 
 def _budget(release: Release | None, epsilon: float | None, delta: float | None) -> Budget | None:

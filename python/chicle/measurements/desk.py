@@ -27,7 +27,7 @@ from chicle.measurements.public_rows import PublicRows
 from chicle.measurements.purse import Purse
 from chicle.measurements.scores import Choice, Scores, independence, vector_sensitivity, whole_weights
 from chicle.measurements.transcript import Transcript
-from chicle.privacy.budget import Accounting, budget_shares, calibrate, calibrate_choice, real
+from chicle.privacy.budget import Accounting, Budget, budget_shares, calibrate, calibrate_choice, real
 from chicle.privacy.events import ExponentialEvent, GaussianEvent, PureEvent
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.parallel import parallel_ledgers
@@ -114,7 +114,7 @@ class Desk:
         may_spend = ledger.remaining if rho is None else real("rho", rho)
         if not 0 <= may_spend < math.inf:
             raise PrivacyError(f"rho must be finite and at least 0, not {rho!r}")
-        self._purse = Purse(ledger, may_spend, ledger.spent)
+        self._purse = Purse(ledger, may_spend, ledger.spent, begun_pure=ledger.pure)
         self._parent: tuple[Desk, Merge] | None = None
         self._clean = clean
         self.ordinal = frozenset(ordinal)
@@ -472,32 +472,59 @@ class Desk:
         self.transcript.entries.append(merge)
         return desk
 
-    def measure_pure(self, clique: Clique, *, epsilon: float, purpose: str = "marginal") -> Measurement:
-        """Release a marginal with exact discrete Laplace noise, which costs a pure epsilon and no rho.
+    @property
+    def pure(self) -> float:
+        """The pure epsilon that was spent here so far, beside rho."""
+        return self._purse.ledger.pure - self._purse.begun_pure
+
+    def can_set_aside(self, budget: Budget) -> bool:
+        """Return whether a fit of this budget can pay for Laplace noise in epsilon: nothing else costs rho."""
+        whole = self._purse.rho >= budget.rho * (1 - 2.0**-40)
+        return budget.epsilon is not None and self._purse.ledger.divisible and whole
+
+    def set_aside(self, epsilon: float, budget: Budget) -> None:
+        """Set so much of a fit's epsilon aside for Laplace noise (`Ledger.set_aside`); `left` follows from the rest."""
+        purse = self._purse
+        purse.ledger.set_aside(purse.begun_pure + real("epsilon", epsilon))
+        purse.rho = budget.with_pure(epsilon).rho
+
+    def measure_pure(
+        self, asked: QueryLike, *, epsilon: float, purpose: str = "marginal", memory_limit: int = MEMORY_LIMIT
+    ) -> Measurement:
+        """Release the counts of a query with exact discrete Laplace noise, which costs a pure epsilon and no rho.
 
         Neighbours: add or remove one person, who has at most k rows.
-        Sensitivity: each of these rows is in one cell, so the counts move by at most k in L1.
+        Sensitivity: each of these rows is in at most one cell, in any buckets, so the counts move by at most k in L1.
 
         Parameters
         ----------
-        clique
-            The attributes.
+        asked
+            What to measure: a query without a functional, or a clique.
         epsilon
             The cost, which the budget must set aside; see `chicle.Budget`.
         purpose
             The name of the release in the ledger.
+        memory_limit
+            As for `chicle.count`.
         """
-        clique = self.domain.check(clique)
+        (named,) = self._tables([asked])
+        query = as_query(named)
+        original = None if self.merge is None else self.merge.behind(query)
         scale = self.k / real("epsilon", epsilon) * (1 + 1e-12)
         event = PureEvent(
-            purpose=purpose, clique=clique, l1_sensitivity=self.k, scale=scale, values=self.domain.cells(clique)
+            purpose=purpose,
+            clique=query.clique,
+            l1_sensitivity=self.k,
+            scale=scale,
+            values=query.cells(self.domain),
         )
         ledger = self._purse.ledger
         self._purse.check([event])
-        (exact,) = self.__rows.count([clique], threads=self.threads)
+        (exact,) = self.__rows.count([named], threads=self.threads, memory_limit=memory_limit)
         noisy = release_pure(exact, event, ledger)
-        measured = Measurement(clique, noisy, event.sigma, ledger.protected)
-        self.transcript.entries.append(measured)
+        measured = Measurement(query.clique, noisy, event.sigma, ledger.protected, query.buckets, query.where)
+        buckets = measured.buckets if original is None else original.buckets
+        self.transcript.entries.append(replace(measured, buckets=buckets))
         return measured
 
     def apart(self, names: Clique) -> Desk:

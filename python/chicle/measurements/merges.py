@@ -314,6 +314,7 @@ def merge_rare(
     domain: Mapping[str, int],
     *,
     theta: float = 3.0,
+    least: float = 0.0,
     ordinal: Collection[str] = (),
     vanish: bool = True,
 ) -> Merge:
@@ -327,15 +328,19 @@ def merge_rare(
         The attributes.
     theta
         Values with a noisy count of at least this many sigmas are kept; 0 keeps all that are not negative.
+    least
+        And of at least so many records, where values are not merged with their neighbours.
     ordinal
         Attributes whose values have an order: neighbours are merged.
     vanish
         Whether low values vanish where their sum is low too; else two or more of them become a rare value.
     """
     domain = Domain.of(domain)
-    theta = number("theta", theta)
+    theta, least = number("theta", theta), number("least", least)
     changes = {
-        name: _merge_neighbours(one_way, theta) if name in ordinal else _merge_rare(one_way, theta, vanish=vanish)
+        name: _merge_neighbours(one_way, theta)
+        if name in ordinal
+        else _merge_rare(one_way, max(theta * one_way.sigma, least), vanish=vanish)
         for name, one_way in best_one_ways(one_ways, domain).items()
     }
     return Merge(domain, {name: change for name, change in changes.items() if change is not None})
@@ -366,8 +371,8 @@ def merge_groups(
     return Merge(domain, {name: _as_one(one_way, groups[name]) for name, one_way in best.items()})
 
 
-def _merge_rare(one_way: Measurement, theta: float, *, vanish: bool) -> Change | None:
-    values, threshold = one_way.values, theta * one_way.sigma
+def _merge_rare(one_way: Measurement, threshold: float, *, vanish: bool) -> Change | None:
+    values = one_way.values
     low = values < threshold
     if not low.any() or (not vanish and low.sum() == 1):
         return None

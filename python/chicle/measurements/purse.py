@@ -23,6 +23,7 @@ class Purse:
     rho: float
     begun: float
     closed: bool = False
+    begun_pure: float = 0.0
 
     @property
     def left(self) -> float:

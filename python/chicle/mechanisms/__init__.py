@@ -3,6 +3,7 @@
 from chicle.mechanisms.aim import AIM
 from chicle.mechanisms.base import BY_NAME, Mechanism, register_mechanism
 from chicle.mechanisms.best_response import FEM, DualQuery
+from chicle.mechanisms.dpsyn import DPSyn
 from chicle.mechanisms.gaussian import Gaussian
 from chicle.mechanisms.gem import GEM, RAP
 from chicle.mechanisms.independent import Independent
@@ -23,6 +24,7 @@ __all__ = [
     "MWEM",
     "PEP",
     "RAP",
+    "DPSyn",
     "DualQuery",
     "Gaussian",
     "Independent",

@@ -18,8 +18,9 @@ from chicle.models.composed import KERNELS, ComposedModel, check_options
 from chicle.models.pgm import GraphicalModel, jt_size, model_bytes, pgm
 from chicle.plans import Cost, rough_cost
 from chicle.query import one_ways
-from chicle.selection.combine import combine, given_cliques
+from chicle.selection.combine import combine, given_weights
 from chicle.selection.dense_marg import dense_marg
+from chicle.workload import Workload
 
 __all__ = ["PrivSyn"]
 
@@ -57,7 +58,8 @@ class PrivSyn(Mechanism):
     form
         InDif scores against the ``"released"`` 1-ways (sensitivity 1), or as ``"published"`` (sensitivity 4).
     cliques
-        What to measure; by default it is selected privately. The budget of selection then goes to measuring.
+        What to measure, or a mapping of it to weights: the share of the measuring budget that each gets ([D18] 5.2).
+        By default it is selected privately; where it is given, the budget of selection goes to measuring.
     gamma
         Chosen pairs are combined into larger cliques of at most this many cells ([P] Algorithm 2).
     theta
@@ -81,7 +83,7 @@ class PrivSyn(Mechanism):
     generator: Literal["gum", "descent", "mcf", "pgm"] = "gum"
     shares: tuple[float, float, float] = (0.1, 0.1, 0.8)
     form: Literal["released", "published"] = "released"
-    cliques: Iterable[Iterable[str]] | None = None
+    cliques: Mapping[Clique, float] | Iterable[Iterable[str]] | None = None
     gamma: int = 5000
     theta: float = 3.0
     separate: bool = True
@@ -109,7 +111,7 @@ class PrivSyn(Mechanism):
         integer("gamma", self.gamma, 0)
         if self.form not in get_args(Form):
             raise ParameterError(f"form must be one of {get_args(Form)}, not {self.form!r}")
-        given = [] if self.cliques is None else given_cliques(self.cliques, domain)
+        given = [] if self.cliques is None else list(given_weights(self.cliques, domain)[0])
         if given and self.generator == "pgm":
             _check_model([*one_ways(domain), *given], domain, self._options())
 
@@ -117,8 +119,9 @@ class PrivSyn(Mechanism):
         """Split the budget between 1-ways, scores and the chosen cliques; given cliques need no scores."""
         first, second, third = parts_of(setting.rho, self.shares)
         if self.cliques is not None:
-            given = given_cliques(self.cliques, setting.domain)
-            return Stages.of(one_way_stage(setting, first), marginal_stage(setting, second + third, given, merged=True))
+            given, weights = given_weights(self.cliques, setting.domain)
+            stage = marginal_stage(setting, second + third, given, weights=weights, merged=True)
+            return Stages.of(one_way_stage(setting, first), stage)
         if not (number := len(setting.domain) * (len(setting.domain) - 1) // 2):
             return Stages.of(one_way_stage(setting, first), selected_stage(setting, second + third))
         return Stages.of(one_way_stage(setting, first), score_stage(second, number), selected_stage(setting, third))
@@ -128,10 +131,20 @@ class PrivSyn(Mechanism):
         stages = self.stages(Setting.at(desk))
         desk.measure_one_ways(rho=stages.rho("1-way"))
         merged = desk.merged(merge_rare(desk.one_ways(), desk.domain, theta=self.theta))
-        chosen = self._select(merged, stages) if self.cliques is None else given_cliques(self.cliques, desk.domain)
-        # With nothing worth a marginal, the rest of the budget makes the 1-ways better.
-        merged.measure(chosen or one_ways(desk.domain), rho=stages.rho("marginal"))
+        if self.cliques is None:
+            # With nothing worth a marginal, the rest of the budget makes the 1-ways better.
+            chosen, weights = self._select(merged, stages) or one_ways(desk.domain), None
+        else:
+            chosen, weights = given_weights(self.cliques, desk.domain)
+        merged.measure(chosen, rho=stages.rho("marginal"), shares=weights)
         return self.learn(self._model(), merged)
+
+    def parameters(self, domain: Domain) -> dict[str, Any]:
+        """Return the parameters as plain data."""
+        plain = super().parameters(domain)
+        if isinstance(self.cliques, Mapping):
+            plain["cliques"] = Workload(self.cliques).to_plain(domain)
+        return plain
 
     def _select(self, desk: Desk, stages: Stages) -> list[Clique]:
         """Choose cliques by released scores of all pairs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chicle.domain import Clique, Domain
@@ -138,12 +138,18 @@ def one_way_stage(setting: Setting, rho: float) -> Stage:
 
 
 def marginal_stage(
-    setting: Setting, rho: float, cliques: Iterable[Clique], *, name: str = "marginal", merged: bool = False
+    setting: Setting,
+    rho: float,
+    cliques: Iterable[Clique],
+    *,
+    name: str = "marginal",
+    weights: Sequence[float] | None = None,
+    merged: bool = False,
 ) -> Stage:
-    """Return the release of known cliques, with shares ~ cells^(2/3)."""
+    """Return the release of known cliques, with given shares, or with shares ~ cells^(2/3)."""
     named = list(cliques)
-    shares = budget_shares([setting.domain.cells(clique) for clique in named])
-    return Stage(name=name, rho=rho, cliques=dict(zip(named, shares.tolist(), strict=True)), merged=merged)
+    shares = budget_shares([setting.domain.cells(one) for one in named]).tolist() if weights is None else weights
+    return Stage(name=name, rho=rho, cliques=dict(zip(named, shares, strict=True)), merged=merged)
 
 
 def score_stage(rho: float, number: int, what: str = "pairs") -> Stage:

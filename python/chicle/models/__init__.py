@@ -1,13 +1,14 @@
 """From measurements to records. Everything here is post-processing: it cannot reach the private data.
 
-`base` says what a model is. `independent`, `descent`, `denoised`, `composed` and `pgm` hold one family each; `gum`,
-`mcf`, `descent` and `draws` hold the record kernels that they use.
+`base` says what a model is. `independent`, `descent`, `denoised`, `composed`, `dpsyn` and `pgm` hold one family each;
+`gum`, `mcf`, `descent` and `draws` hold the record kernels that they use.
 """
 
 from chicle.models.base import Model, model_of, register_model
 from chicle.models.composed import ComposedModel
 from chicle.models.denoised import DenoisedModel
 from chicle.models.descent import DescentModel
+from chicle.models.dpsyn import DPSynModel
 from chicle.models.independent import IndependentModel
 from chicle.models.interactions import InteractionModel
 from chicle.models.mixture import MixtureModel
@@ -16,6 +17,7 @@ from chicle.models.reweighted import ExplicitModel, WeightedRowsModel
 
 __all__ = [
     "ComposedModel",
+    "DPSynModel",
     "DenoisedModel",
     "DescentModel",
     "ExplicitModel",

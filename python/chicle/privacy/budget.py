@@ -41,7 +41,7 @@ class Budget:
         delta. With rho or mu, which have no delta, the promise holds except with this probability.
     pure
         The part of epsilon that is set aside for pure releases (discrete Laplace noise); rho follows from the rest of
-        epsilon.
+        epsilon, and is 0 if all of it is pure: then the promise is pure epsilon-DP.
     accounting
         How (epsilon, delta) is converted to rho. ``"gdp"``, the default, is exact for Gaussian noise. ``"zcdp"`` is the
         tight conversion of [A] Proposition 4, for mechanisms with many steps of the exponential mechanism.
@@ -93,15 +93,29 @@ class Budget:
                 promise["delta"] = _rest(promise["delta"], discovery)
         if pure is not None:
             pure = positive("pure", pure)
-            if not pure < promise.get("epsilon", 0.0):
-                raise PrivacyError(
-                    f"pure must be a part of epsilon, below it, not {pure!r}; rho and mu have no such part"
-                )
+            if not pure <= promise.get("epsilon", 0.0):
+                raise PrivacyError(f"pure must be a part of epsilon, not {pure!r}; rho and mu have no such part")
             promise["epsilon"] = math.nextafter(promise["epsilon"] - pure, 0.0)
-        object.__setattr__(self, "rho", _rho(promise, how))
+        # All of epsilon may be pure: then nothing may cost rho, and delta is not needed.
+        all_pure = pure is not None and not promise["epsilon"]
+        object.__setattr__(self, "rho", 0.0 if all_pure else _rho(promise, how))
         object.__setattr__(self, "accounting", how)
         object.__setattr__(self, "discovery", discovery)
         object.__setattr__(self, "pure", pure)
+
+    def with_pure(self, pure: float) -> Budget:
+        """Return the same promise with another part of epsilon set aside for pure releases."""
+        return Budget(**{**self.promise(), "pure": pure})
+
+    @property
+    def undivided(self) -> Budget:
+        """The same promise with nothing set aside for pure releases."""
+        return Budget(**{name: value for name, value in self.promise().items() if name != "pure"})
+
+    def of_rest(self, epsilon: float) -> Budget:
+        """Return the same promise with all but this much of epsilon set aside for pure releases."""
+        whole = self.epsilon or 0.0
+        return self if epsilon >= whole else self.with_pure(whole - epsilon)
 
     def epsilon_at(
         self, delta: float, rho: float | None = None, discovery: float | None = None, pure: float | None = None

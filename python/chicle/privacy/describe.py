@@ -47,7 +47,7 @@ def ledger_rows(ledger: Ledger) -> list[tuple[str, ...]]:
                 f"{event.values:,}",
                 "-" if event.sensitivity is None else f"{event.sensitivity:g}",
                 event.noise,
-                f"{cost:.4g}",
+                f"ε {event.pure:.4g}" if event.pure else f"{cost:.4g}",
                 percent(share),
             )
         )
@@ -66,6 +66,9 @@ def ledger_table(ledger: Ledger) -> list[str]:
 def ledger_summary(ledger: Ledger) -> str:
     """Return what a ledger spent, in a line, and what its budget means in words, or that test noise was used."""
     budget = ledger.budget
+    if budget.pure == budget.epsilon is not None:
+        line = f"spent epsilon {ledger.pure:.4g} of {budget.epsilon:g}, all of it pure: delta is 0"
+        return f"{line}\n{in_words(budget)}" if ledger.protected else f"{line}\nNOT PRIVATE: made with test noise"
     line = f"spent rho {ledger.spent:.4g} of {budget.rho:.4g}"
     if budget.delta is not None:
         line += f", which is epsilon {ledger.epsilon():.4g} of {budget.epsilon:g} at delta {budget.delta:g}"
@@ -83,7 +86,10 @@ def ledger_terms(ledger: Ledger, max_records_per_person: int) -> Terms:
     budget, k = ledger.budget, max_records_per_person
     # Without a delta of its own, the promise holds except with the probability that discovery takes.
     exception = f", except with probability {budget.discovery:g}" if budget.discovery is not None else ""
-    if budget.delta is not None:
+    if budget.pure == budget.epsilon is not None:
+        promise, condition = f"ε = {budget.epsilon:g}", ""
+        promised = f"{budget.epsilon:g}-differential privacy (pure: δ is 0)"
+    elif budget.delta is not None:
         promise, condition = f"ε = {budget.epsilon:g}", f" at δ = {budget.delta:g}"
         promised = f"({budget.epsilon:g}, {budget.delta:g})-differential privacy"
     elif budget.mu is not None:
@@ -118,7 +124,7 @@ def ledger_terms(ledger: Ledger, max_records_per_person: int) -> Terms:
     return Terms(
         promise=promise,
         condition=condition,
-        detail=f"{percent(ledger.spent / budget.rho)} of the budget spent; protects {person}",
+        detail=f"{percent(math.fsum(entry.share for entry in ledger.entries))} of the budget spent; protects {person}",
         caveat="",
         facts=tuple(facts),
         assumptions=_ASSUMPTIONS,

@@ -92,7 +92,12 @@ class Ledger(Guarantee):
     @property
     def entries(self) -> tuple[Entry, ...]:
         """What was released and what each release cost, in order."""
-        return tuple(Entry(event, cost, cost / self._limit) for event, cost in self._paid)
+        return tuple(Entry(event, cost, self._share(event, cost)) for event, cost in self._paid)
+
+    def _share(self, event: Event, cost: float) -> float:
+        """Return the part of the budget that an event took: of epsilon, of which some may be set aside, or of rho."""
+        epsilon, pure = self._budget.epsilon or 1.0, self._budget.pure or 0.0
+        return event.pure / epsilon if event.pure else cost / self._limit * (1 - pure / epsilon)
 
     @property
     def spent(self) -> float:
@@ -129,6 +134,36 @@ class Ledger(Guarantee):
         """Record events, all or none, if they can be paid for. Every release debits here before noise is drawn."""
         with self._lock:
             self._paid.extend(self._priced(events))
+
+    @property
+    def divisible(self) -> bool:
+        """Whether another part of epsilon can be set aside: nothing has cost rho, and the promise is in epsilon."""
+        return self._budget.epsilon is not None and not self._read_only and not self.spent
+
+    def set_aside(self, pure: float) -> None:
+        """Set another part of epsilon aside for pure releases; rho follows from the rest. The promise stays the same.
+
+        How much may depend on pure releases before. It may not depend on what was paid for in rho: so this is refused
+        as soon as anything has cost rho (PRIVACY.md, "Epsilon beside rho").
+
+        Examples
+        --------
+        >>> ledger = Ledger(Budget(epsilon=1, delta=1e-9))
+        >>> ledger.set_aside(0.25)
+        >>> ledger.budget
+        Budget(epsilon=1, delta=1e-09, pure=0.25, accounting='gdp') of rho 0.009551
+        """
+        with self._lock:
+            self._priced(())  # a ledger that can only be read says so
+            if self.spent:
+                raise PrivacyError(
+                    "something was paid for in rho already, so no other part of epsilon can be set aside. Open the "
+                    "ledger with Budget(..., pure=...); nothing was spent"
+                )
+            budget = self._budget.with_pure(pure)
+            if not self.pure <= pure:
+                raise PrivacyError(f"pure releases took epsilon {self.pure:.6g} already; set at least that much aside")
+            self._budget, self._limit = budget, budget.rho
 
     def _priced(self, events: Iterable[Event]) -> list[tuple[Event, float]]:
         """Return events with their costs, if they can be paid for."""

@@ -36,10 +36,9 @@ def in_words(budget: Budget) -> str:
     factor = math.exp(min(epsilon, 700.0))
     said = f"{factor:.2g}" if 2 <= factor < 100 else f"{factor:.3g}" if factor < 1_000 else f"{factor:,.0f}"
     said = f"{factor:.1e}" if factor >= 1e6 else said
-    return (
-        f"an attacker's odds about one person change by at most a factor of {said}, except with probability "
-        f"{_rounded_up(_exception(budget, epsilon))}"
-    )
+    exception = _exception(budget, epsilon)
+    except_for = f", except with probability {_rounded_up(exception)}" if exception else ""
+    return f"an attacker's odds about one person change by at most a factor of {said}{except_for}"
 
 
 def weakness(budget: Budget, rows: int | None, *, declared: bool = True) -> list[str]:
@@ -89,6 +88,8 @@ def _exception(budget: Budget, epsilon: float) -> float:
     Markov's inequality bounds its tails. Values that only one person has may be discovered beside that.
     """
     rho, beside = budget.rho, budget.discovery or 0.0
+    if not rho:  # pure: no exception
+        return beside
     epsilon -= budget.pure or 0.0  # pure releases add this much to any privacy loss, and no more
     if budget.accounting == "gdp":
         mu = math.sqrt(2 * rho)

@@ -2,8 +2,9 @@
 
 A clique is *supported* if some measurement holds all its attributes. Sums of its cells are then an estimate without
 bias, and where several measurements support it, their mean by inverse variance is a better one ([A] Theorem 2). The
-noise of a cell is Gaussian with a known sigma, so the L1 error of the estimate is a sum of half-normals. Its quantile
-is the bound; the Chernoff bound of [A] Theorem 3 for the same sum is about half as large again.
+noise of a cell is Gaussian with a known sigma, so the L1 error of the estimate is a sum of half-normals (of exponential
+deviates, where it is Laplace). Its quantile is the bound; the Chernoff bound of [A] Theorem 3 for the same sum is about
+half as large again.
 
 The error of a synthetic table is at most that bound plus its distance to the estimate ([A] Corollary 1). True counts
 are not negative, which tightens it: where the estimate of a cell is below 0, its noise is at least that large.
@@ -147,6 +148,7 @@ def error_bounds(
     *,
     synthetic: Records | None = None,
     chosen: Callable[[Sequence[Clique]], Sequence[Distance | None]] | None = None,
+    laplace: bool = False,
     threads: int | None = None,
 ) -> list[ErrorBound]:
     """Return confidence bounds on the errors of marginals, from measurements alone.
@@ -154,7 +156,7 @@ def error_bounds(
     Parameters
     ----------
     measurements
-        The measurements as released, with Gaussian noise.
+        The measurements as released.
     domain
         The attributes.
     cliques
@@ -165,6 +167,8 @@ def error_bounds(
         A table made from the measurements, or any other, to be bounded too.
     chosen
         Returns the distances of cliques that no measurement supports, as far as they are bounded.
+    laplace
+        Whether some of the noise is Laplace noise, which has longer tails than Gaussian noise of the same sigma.
     threads
         How many threads to use; all there are, if ``None``.
 
@@ -186,7 +190,7 @@ def error_bounds(
     bounds = []
     for clique in named:
         places = set.intersection(*(holding[name] for name in clique)) if clique else range(len(targets))
-        bounds.append(_bound_estimate(clique, [targets[i] for i in sorted(places)], confidence, risk))
+        bounds.append(_bound_estimate(clique, [targets[i] for i in sorted(places)], confidence, risk, laplace))
     alone = [i for i, bound in enumerate(bounds) if not bound.supported]
     if chosen is not None and alone:
         for i, known in zip(alone, chosen([named[i] for i in alone]), strict=True):
@@ -199,17 +203,18 @@ def error_bounds(
         )
     total = estimate_total(measurements)
     precision = math.fsum(1 / (target.values.size * _variance(target)) for target in targets)
-    off = noise_quantile(np.array([precision**-0.5]), (1 - confidence) * _FOR_THE_TOTAL)
+    off = noise_quantile(np.array([precision**-0.5]), (1 - confidence) * _FOR_THE_TOTAL, laplace=laplace)
     asked = [Query(bound.clique, bound.buckets) for bound in bounds if bound.known]
     tables = count_in_buckets(synthetic, asked, threads)
     return [_bound_table(bound, next(tables), total, off) if bound.known else bound for bound in bounds]
 
 
-def noise_quantile(sigmas: Floats, risk: float) -> float:
+def noise_quantile(sigmas: Floats, risk: float, *, laplace: bool = False) -> float:
     """Return the L1 norm that rounded Gaussian noise exceeds with probability `risk` at most.
 
     By Cornish and Fisher's expansion: in units of sigma a half-normal has mean sqrt(2/pi), variance 1 - 2/pi and third
-    cumulant sqrt(2/pi) (4/pi - 1). Half a record is added for rounding.
+    cumulant sqrt(2/pi) (4/pi - 1). Half a record is added for rounding. The size of Laplace noise is exponential: mean
+    1/sqrt(2), variance 1/2, third cumulant 1/sqrt(2). Sums of it lie between the two, so the larger quantile is taken.
 
     Examples
     --------
@@ -218,18 +223,25 @@ def noise_quantile(sigmas: Floats, risk: float) -> float:
     >>> round(noise_quantile(np.full(10_000, 10.0), 0.05) / 100_000, 2)
     0.81
     """
-    mean = math.sqrt(2 / math.pi)
-    variance = (1 - 2 / math.pi) * float((sigmas**2).sum())
-    third = mean * (4 / math.pi - 1) * float((sigmas**3).sum())
+    gaussian = math.sqrt(2 / math.pi)
+    kinds = [(gaussian, 1 - 2 / math.pi, gaussian * (4 / math.pi - 1))]
+    if laplace:
+        kinds.append((math.sqrt(0.5), 0.5, math.sqrt(0.5)))
     z = NormalDist().inv_cdf(1 - risk)
-    return mean * float(sigmas.sum()) + math.sqrt(variance) * z + third / variance * (z * z - 1) / 6 + 0.5
+    first, second, third = (float((sigmas**power).sum()) for power in (1, 2, 3))
+    return 0.5 + max(
+        mean * first + math.sqrt(variance * second) * z + skew * third / (variance * second) * (z * z - 1) / 6
+        for mean, variance, skew in kinds
+    )
 
 
 def _variance(target: Measurement) -> float:
     return target.sigma**2 + _ROUNDING
 
 
-def _bound_estimate(clique: Clique, targets: Sequence[Measurement], confidence: float, risk: float) -> ErrorBound:
+def _bound_estimate(
+    clique: Clique, targets: Sequence[Measurement], confidence: float, risk: float, laplace: bool
+) -> ErrorBound:
     if not targets:
         return ErrorBound(clique=clique, confidence=confidence)
     margins = [_Margin.of(clique, target) for target in targets]
@@ -245,7 +257,7 @@ def _bound_estimate(clique: Clique, targets: Sequence[Measurement], confidence: 
         estimate=estimate,
         sigma=sigma,
         buckets={name: codes for name, codes in zip(clique, finest.maps, strict=True) if codes is not None},
-        estimate_error=noise_quantile(sigma, risk),
+        estimate_error=noise_quantile(sigma, risk, laplace=laplace),
     )
 
 

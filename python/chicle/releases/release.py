@@ -545,6 +545,7 @@ class Release:
             confidence,
             synthetic=records,
             chosen=partial(distances_of, self, threads=threads) if plain else None,
+            laplace=any(entry.event.pure for entry in self.ledger.entries),
             threads=threads,
         )
 

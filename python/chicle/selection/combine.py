@@ -20,11 +20,13 @@ binary attributes with every second edge need more than the default.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import fsum
 
+from chicle._checks import number
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, ParameterError
 
-__all__ = ["combine", "given_cliques"]
+__all__ = ["combine", "given_cliques", "given_weights"]
 
 # Bounds that a search may still compute once the effort is used up.
 _LAST_EFFORT = 30
@@ -63,9 +65,9 @@ def combine(
     [('a', 'b', 'c'), ('c', 'd')]
     """
     domain = Domain.of(domain)
-    for name, number in (("gamma", gamma), ("effort", effort)):
-        if type(number) is not int or number < 0:
-            raise ParameterError(f"{name} must be an integer of at least 0, not {number!r}")
+    for name, limit in (("gamma", gamma), ("effort", effort)):
+        if type(limit) is not int or limit < 0:
+            raise ParameterError(f"{name} must be an integer of at least 0, not {limit!r}")
     pairs = list(dict.fromkeys(domain.clique(pair) for pair in _not_a_string(chosen)))
     for pair in pairs:
         if len(pair) != 2:
@@ -94,6 +96,30 @@ def given_cliques(cliques: Iterable[Iterable[str]], domain: Mapping[str, int]) -
     if () in named:
         raise DomainError("the empty clique () adds nothing to the 1-ways; leave it out")
     return named
+
+
+def given_weights(
+    cliques: Mapping[Clique, float] | Iterable[Iterable[str]], domain: Mapping[str, int]
+) -> tuple[list[Clique], list[float] | None]:
+    """Return a user's own cliques as `given_cliques`, with the share of the budget of each, if they have weights.
+
+    Cliques of weight 0 are left out.
+
+    Examples
+    --------
+    >>> given_weights({("b", "a"): 3.0, ("c",): 1.0}, {"a": 2, "b": 3, "c": 4})
+    ([('a', 'b'), ('c',)], [0.75, 0.25])
+    """
+    if not isinstance(cliques, Mapping):
+        return given_cliques(cliques, domain), None
+    known = Domain.of(domain)
+    weights = {tuple(one): number(f"the weight of {one!r}", weight) for one, weight in cliques.items()}
+    kept = [one for one, weight in weights.items() if weight > 0]
+    named = given_cliques(kept, known)
+    if len(named) < len(kept):
+        raise DomainError("a clique is given twice, in different orders; give it once, with the sum of its weights")
+    total = fsum(weights.values())
+    return named, [weights[one] / total for one in kept]
 
 
 class _Graph:
