@@ -41,6 +41,7 @@ from .mechanisms import (
     PrismOptions,
     PrivBayes,
     PrivSyn,
+    Residual,
 )
 from .models.base import Model
 from .models.descent import descend
@@ -100,6 +101,7 @@ __all__ = [
     "Query",
     "Records",
     "Release",
+    "Residual",
     "Schema",
     "SchemaError",
     "Workload",

@@ -21,6 +21,7 @@ from chicle.counting.countable import UNITS, Cached, Countable, Expect, Independ
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, ParameterError, PrivacyError
 from chicle.measurements.cells import Cells, deviations, largest
+from chicle.measurements.contrasts import Contrasts, contrast_sensitivity, contrast_weights, contrasts_of
 from chicle.measurements.measurement import Measurement, best_one_ways
 from chicle.measurements.merges import Merge
 from chicle.measurements.public_rows import PublicRows
@@ -168,7 +169,7 @@ class Desk:
     @property
     def targets(self) -> list[Measurement]:
         """All measurements so far, over the attributes before any merge; 0 in cells that no allowed row can occupy."""
-        measured = self.transcript.measurements
+        measured = self.transcript.tables(self.original)
         return list(measured if self._clean is None else self._clean(measured))
 
     def measure_one_ways(self, *, rho: float) -> list[Measurement]:
@@ -262,6 +263,69 @@ class Desk:
             else [replace(one, buckets=query.buckets) for one, query in zip(measured, original, strict=True)]
         )
         return measured
+
+    def measure_contrasts(
+        self,
+        cliques: Iterable[Iterable[str]],
+        *,
+        rho: float,
+        shares: Sequence[float],
+        purpose: str = "contrasts",
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> list[Contrasts]:
+        """Release the contrasts of cliques, what their tables say beyond their margins, with exactly rounded noise.
+
+        Neighbours: add or remove one person, who has at most k rows.
+        Sensitivity: contrasts divided by their weights move by at most ``k sqrt(product of 2 (1 - 1/m))`` in L2, for
+        attributes of m values; `chicle.measurements.contrasts` proves it.
+
+        Parameters
+        ----------
+        cliques
+            What to measure: each of at least one attribute, all of two values at least.
+        rho
+            The cost of all of them.
+        shares
+            The share of rho of each clique.
+        purpose, memory_limit
+            As for `measure`.
+        """
+        if self._parent is not None:
+            raise DomainError("contrasts are measured over the original values; measure them at the desk before a merge")
+        asked = [self.domain.check(tuple(clique)) for clique in cliques]
+        for clique in asked:
+            if not clique or min(self.domain.shape(clique)) < 2:
+                raise DomainError(f"{clique!r} has no contrasts; each of its attributes needs two values or more")
+        if not asked:
+            return []
+        if len(shares) != len(asked) or min(shares) < 0 or math.fsum(shares) > 1 + 1e-9:
+            raise PrivacyError("contrasts need a share of rho for each clique, of 1 in all at most")
+        shapes = [self.domain.shape(clique) for clique in asked]
+        sensitivities = [contrast_sensitivity(shape, self.k) for shape in shapes]
+        sigmas = [
+            calibrate(real("rho", rho) * float(share), l2_sensitivity=sensitivity)
+            for share, sensitivity in zip(shares, sensitivities, strict=True)
+        ]
+        events = [
+            GaussianEvent(
+                purpose=purpose,
+                clique=clique,
+                l2_sensitivity=sensitivity,
+                sigma=sigma,
+                values=math.prod(size - 1 for size in shape),
+            )
+            for clique, shape, sensitivity, sigma in zip(asked, shapes, sensitivities, sigmas, strict=True)
+        ]
+        ledger = self._purse.ledger
+        self._purse.check(events)
+        exact = [contrasts_of(table) for table in self.__rows.count(asked, threads=self.threads, memory_limit=memory_limit)]
+        noisy = release_gaussian(exact, events, ledger, weights=[contrast_weights(shape) for shape in shapes])
+        made = [
+            Contrasts(clique, values, sigma, ledger.protected)
+            for clique, values, sigma in zip(asked, noisy, sigmas, strict=True)
+        ]
+        self.transcript.entries += made
+        return made
 
     def score(
         self,

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from chicle.domain import Domain
+from chicle.measurements.contrasts import Contrasts, TablesOfContrasts
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.merges import Merge
 from chicle.measurements.row_sums import RowSums
@@ -17,7 +19,7 @@ from chicle.measurements.scores import Choice, Scores
 
 __all__ = ["Entry", "Transcript"]
 
-Entry: TypeAlias = Measurement | Scores | Choice | Merge | RowSums
+Entry: TypeAlias = Measurement | Contrasts | Scores | Choice | Merge | RowSums
 """One item of a transcript."""
 
 
@@ -28,7 +30,7 @@ class Transcript:
     Attributes
     ----------
     entries
-        Measurements, scores, choices and sums over rows, each paid for; and merges, which follow from the entries
+        Measurements, contrasts, scores, choices and sums over rows, each paid for; and merges, which follow from the entries
         before them.
     notes
         What a reader of the table should know.
@@ -56,6 +58,21 @@ class Transcript:
     def row_sums(self) -> tuple[RowSums, ...]:
         """Everything that was bought for declared analyses."""
         return tuple(entry for entry in self.entries if isinstance(entry, RowSums))
+
+    @property
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """The noisy contrasts of every clique that was measured by its residual."""
+        return tuple(entry for entry in self.entries if isinstance(entry, Contrasts))
+
+    def tables_of_contrasts(self, domain: Domain) -> TablesOfContrasts | None:
+        """Return the tables that contrasts make with the number of records; None if there are no contrasts."""
+        totals = [one for one in self.measurements if one.whole and not one.clique]
+        return TablesOfContrasts(self.contrasts, totals[0], domain) if self.contrasts and totals else None
+
+    def tables(self, domain: Domain) -> list[Measurement]:
+        """Return every table that a model learns from: measurements, and the tables of contrasts; free."""
+        made = self.tables_of_contrasts(domain)
+        return [*self.measurements, *(made.targets() if made is not None else [])]
 
     @property
     def merge(self) -> Merge | None:

@@ -14,6 +14,7 @@ from chicle.mechanisms.pmw_pub import PMWPub
 from chicle.mechanisms.prism import Prism, PrismOptions
 from chicle.mechanisms.privbayes import PrivBayes
 from chicle.mechanisms.privsyn import PrivSyn
+from chicle.mechanisms.residual import Residual
 
 __all__ = [
     "AIM",
@@ -34,5 +35,6 @@ __all__ = [
     "PrismOptions",
     "PrivBayes",
     "PrivSyn",
+    "Residual",
     "register_mechanism",
 ]

@@ -64,7 +64,7 @@ class Claim(Guarantee):
             "Open a chicle.Ledger with a budget"
         )
 
-    def unpaid(self, tables: Iterable[tuple[Clique, float, int]], *, l2_sensitivity: int) -> list[Clique]:
+    def unpaid(self, tables: Iterable[tuple[Clique, float, int]], *, l2_sensitivity: float) -> list[Clique]:
         """Return nothing: those who make the claim account for all tables."""
         del tables, l2_sensitivity
         return []

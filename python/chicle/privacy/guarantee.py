@@ -80,7 +80,7 @@ class Guarantee(ABC):
         """Raise `PrivacyError` unless all of these events can be paid for."""
 
     @abstractmethod
-    def unpaid(self, tables: Iterable[tuple[Clique, float, int]], *, l2_sensitivity: int) -> list[Clique]:
+    def unpaid(self, tables: Iterable[tuple[Clique, float, int]], *, l2_sensitivity: float) -> list[Clique]:
         """Return the cliques of noisy tables that should have been paid for and were not.
 
         Parameters

@@ -195,7 +195,7 @@ class Ledger(Guarantee):
             )
         return priced
 
-    def unpaid(self, tables: Iterable[tuple[Clique, float, int]], *, l2_sensitivity: int) -> list[Clique]:
+    def unpaid(self, tables: Iterable[tuple[Clique, float, int]], *, l2_sensitivity: float) -> list[Clique]:
         """Return the cliques of noisy tables that are not among the events, each event paying for one table.
 
         Parameters

@@ -16,7 +16,7 @@ from chicle._checks import integer
 from chicle.errors import PrivacyError
 from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent, LaplaceEvent, PureEvent
 from chicle.privacy.ledger import Ledger
-from chicle.privacy.noise import MAX_SCALE, MIN_SCALE, SystemNoise
+from chicle.privacy.noise import MAX_SCALE, MIN_SCALE, SystemNoise, check_scale
 
 __all__ = [
     "exponential",
@@ -153,12 +153,30 @@ def _choice_scale(sensitivity: int, epsilon: float) -> float:
 
 
 def release_gaussian(
-    values: Sequence[npt.NDArray[np.int64]], events: Sequence[GaussianEvent], ledger: Ledger
+    values: Sequence[npt.NDArray[np.int64]],
+    events: Sequence[GaussianEvent],
+    ledger: Ledger,
+    *,
+    weights: Sequence[npt.NDArray[np.float64]] | None = None,
 ) -> list[npt.NDArray[np.int64]]:
-    """Release several arrays with the Gaussian noise of their events: one debit for all, one draw for all."""
+    """Release several arrays with the Gaussian noise of their events: one debit for all, one draw for all.
+
+    With weights, each value has noise of its event's sigma times its weight, and the sensitivity of the event is that
+    of the values divided by their weights.
+    """
     sizes = [array.size for array in values]
     if sizes != [event.values for event in events]:
         raise PrivacyError("each array needs an event of its size")
+    if weights is not None:
+        if [array.shape for array in values] != [array.shape for array in weights]:
+            raise PrivacyError("each value needs a weight")
+        sigmas = [event.sigma * array.ravel() for event, array in zip(events, weights, strict=True)]
+        each = np.concatenate(sigmas) if sigmas else np.empty(0)
+        for sigma in (each.min(initial=1.0), each.max(initial=1.0)):
+            check_scale("sigma", float(sigma))
+        drawn = _pay(events, ledger).rounded_gaussian(each.tolist(), [1] * each.size)
+        parts = np.split(drawn, np.cumsum(sizes)[:-1]) if len(values) else []
+        return [(array.ravel() + part).reshape(array.shape) for array, part in zip(values, parts, strict=True)]
     noise = _pay(events, ledger).rounded_gaussian([event.sigma for event in events], sizes)
     parts = np.split(noise, np.cumsum(sizes)[:-1]) if len(values) else []
     return [(array.ravel() + part).reshape(array.shape) for array, part in zip(values, parts, strict=True)]

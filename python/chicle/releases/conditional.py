@@ -247,7 +247,7 @@ def _descended(
     """Return rows whose free columns fit the tables of the weighted pool."""
     codec = release.codec
     frozen = [name for name, columns in codec.attributes.columns.items() if any(column in codes for column in columns)]
-    queries = {one.query.key: one.query for one in release.measurements if one.whole and one.clique}
+    queries = {one.query.key: one.query for one in release.transcript.tables(codec.domain) if one.whole and one.clique}
     asked = [query for query in queries.values() if not set(query.clique) <= set(frozen)]
     if not asked:
         return made

@@ -21,6 +21,7 @@ from chicle.analyses import Coefficients
 from chicle.codecs import Codec
 from chicle.domain import Domain
 from chicle.errors import ArtefactError, ParameterError
+from chicle.measurements.contrasts import Contrasts, contrast_sensitivity
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.merges import Merge
 from chicle.measurements.persons import PERSONS, PersonRows, cells_of
@@ -151,6 +152,7 @@ def contents_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> Cont
     tables = [*transcript.measurements, *fine_one_ways]
     whole = not_paid_as_groups(tables, ledger, schema.max_records_per_person, codec.domain)
     _check_paid(whole, ledger, schema.max_records_per_person)
+    _check_contrasts_paid(transcript.contrasts, ledger, codec.domain, schema.max_records_per_person)
     _check_sums_paid(transcript.row_sums, ledger)
     model = model_of(header["model"]["family"])(**header["model"]["parameters"]).restore(reader.state(), codec.domain)
     form = Form.from_dict(header["form"])
@@ -188,6 +190,16 @@ def _check_paid(measurements: list[Measurement], ledger: Guarantee, k: int) -> N
             raise ArtefactError(f"its measurement of {clique!r} is not in its ledger")
 
 
+def _check_contrasts_paid(contrasts: Sequence[Contrasts], ledger: Guarantee, domain: Domain, k: int) -> None:
+    """Raise unless all contrasts are events of the ledger."""
+    for one in contrasts:
+        sensitivity = contrast_sensitivity(domain.shape(one.clique), k)
+        if ledger.unpaid([(one.clique, one.sigma, one.values.size)], l2_sensitivity=sensitivity):
+            raise ArtefactError(f"its contrasts of {one.clique!r} are not in its ledger")
+    if len({one.clique for one in contrasts}) < len(contrasts):
+        raise ArtefactError("it holds the contrasts of a clique twice")
+
+
 def _check_sums_paid(sums: Sequence[RowSums], ledger: Guarantee) -> None:
     """Raise unless every sum over rows is an event of the ledger."""
     events = ledger.events if isinstance(ledger, Ledger) else ()
@@ -209,6 +221,9 @@ class _Writer:
     def entry(self, entry: Entry) -> dict[str, Any]:
         if isinstance(entry, Measurement):
             return self.measurement(entry)
+        if isinstance(entry, Contrasts):
+            header = {"kind": "contrasts", "clique": self._query(entry.clique), "sigma": entry.sigma}
+            return {**header, "values": self._table(entry.values)}
         if isinstance(entry, Scores):
             queries = [self._query(one) for one in entry.queries]
             header = {"kind": "scores", "queries": queries, "sigma": entry.sigma, "reference": entry.reference}
@@ -266,6 +281,8 @@ class _Reader:
         kind = header["kind"]
         if kind == "measurement":
             return self.measurement(header, domain)
+        if kind == "contrasts":
+            return self._contrasts(header, domain)
         if kind == "scores":
             queries = tuple(self._query(one, domain) for one in header["queries"])
             values, reference = self._array(header["values"], np.float64), header["reference"]
@@ -322,6 +339,15 @@ class _Reader:
         if values.shape != query.shape(domain) or not np.isfinite(values).all() or not (isfinite(sigma) and sigma > 0):
             raise ArtefactError(f"the table of {clique!r} does not fit its schema, or is not finite")
         return replace(one, buckets=query.buckets)
+
+    def _contrasts(self, header: Mapping[str, Any], domain: Domain) -> Contrasts:
+        clique, sigma = self._query(header["clique"], domain), header["sigma"]
+        values = self._array(header["values"], np.int64)
+        if not isinstance(clique, tuple) or values.shape != tuple(size - 1 for size in domain.shape(clique)):
+            raise ArtefactError("its contrasts do not fit its schema")
+        if not (values.size and isinstance(sigma, float) and isfinite(sigma) and sigma > 0):
+            raise ArtefactError(f"its contrasts of {clique!r} have no noise, or no values")
+        return Contrasts(clique, values, sigma, self._protected)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         names = [name for name in self._members if name.startswith("model-") and name.endswith(".npy")]

@@ -32,9 +32,10 @@ import numpy.typing as npt
 from chicle._checks import check_seed, integer, number
 from chicle.counting.records import Records
 from chicle.errors import ParameterError
+from chicle.measurements.contrasts import Contrasts, contrast_weights, contrasts_of
 from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement
-from chicle.measurements.transcript import Transcript
+from chicle.measurements.transcript import Entry, Transcript
 from chicle.models.base import Model
 from chicle.releases.conditional import Drawn
 from chicle.releases.contents import IMPORTED
@@ -137,7 +138,17 @@ def replicate(release: Release, records: Records, rng: np.random.Generator) -> R
         noise = np.rint(rng.normal(0.0, one.sigma, np.shape(exact))).astype(np.int64)
         return replace(one, values=np.asarray(exact) + noise)
 
-    entries = [measured(one, inner) if isinstance(one, Measurement) else one for one in release.transcript.entries]
+    def contrasted(one: Contrasts) -> Contrasts:
+        (exact,) = inner.count([one.clique])
+        noise = np.rint(rng.normal(0.0, one.sigma * contrast_weights(exact.shape)))
+        return replace(one, values=contrasts_of(exact) + noise.astype(np.int64))
+
+    def again_of(one: Entry) -> Entry:
+        if isinstance(one, Contrasts):
+            return contrasted(one)
+        return measured(one, inner) if isinstance(one, Measurement) else one
+
+    entries = [again_of(one) for one in release.transcript.entries]
     fine = tuple(measured(one, again) for one in release.fine_one_ways)
     return replace(release, transcript=Transcript(entries, list(release.notes)), fine_one_ways=fine)
 
@@ -145,7 +156,7 @@ def replicate(release: Release, records: Records, rng: np.random.Generator) -> R
 def _refitted(release: Release, threads: int | None) -> Model:
     """Return a model of the measurements of a release that follows them closely; merges are those of its model."""
     codec, model = release.codec, release.model
-    tables = codec.without_zeros(release.measurements)
+    tables = codec.without_zeros(release.transcript.tables(codec.domain))
     if release.mechanism == IMPORTED:
         return model_of_tables(tables, codec.domain, release.parameters["generator"], codec.amounts)
     counts = [one for one in tables if one.whole]
