@@ -44,6 +44,7 @@ MECHANISMS: dict[str, Make] = {
     "MWEM": chicle.MWEM,
     "PrivBayes": chicle.PrivBayes,
     "Gaussian": chicle.Gaussian,
+    "Residual": chicle.Residual,
     "Prism": chicle.Prism,
     "Prism-replicated": lambda **given: chicle.Prism(options=chicle.PrismOptions(replicate=3), **given),
     "MWEM-explicit": lambda **given: chicle.MWEM(model="explicit", rounds=4, **given),
@@ -172,6 +173,10 @@ WRONG: list[tuple[Make, dict[str, Any]]] = [
     (chicle.Gaussian, {"workload": [("nobody", "job")]}),
     (chicle.Gaussian, {"workload": {("age", "job"): 0.0}}),
     (chicle.Gaussian, {"max_cells": 5}),
+    (chicle.Residual, {"workload": [("nobody", "job")]}),
+    (chicle.Residual, {"minimise": "magic"}),
+    (chicle.Residual, {"model": "magic"}),
+    (chicle.Residual, {"max_cells": 5}),
 ]
 
 

@@ -17,6 +17,7 @@ import chicle
 from chicle import Desk, Ledger, Measurement, Model, PrismOptions, Records, Release, Schema
 from chicle.analyses import Analysis
 from chicle.counting.countable import UNITS
+from chicle.measurements.contrasts import Contrasts, contrast_sensitivity
 from chicle.measurements.measurement import best_one_ways
 from chicle.measurements.merges import merge_rare
 from chicle.measurements.row_sums import RowSums
@@ -43,6 +44,7 @@ MECHANISMS: dict[str, Make] = {
     ),
     "PrivBayes": chicle.PrivBayes,
     "Gaussian": chicle.Gaussian,
+    "Residual": lambda **given: chicle.Residual(workload=[("a", "b", "c"), ("d", "e"), ("f", "g")], **given),
     "AIM": chicle.AIM,
     "AIM-rounds": lambda **given: chicle.AIM(rounds=3, workload=[("a", "b", "c"), ("d", "e"), ("b", "f")], **given),
     "AIM-published": lambda **given: chicle.AIM(published=True, **given),
@@ -93,15 +95,25 @@ class Tape:
     events: list[Any] = field(default_factory=list)
     exact: list[Any] = field(default_factory=list)
     released: list[Any] = field(default_factory=list)
+    weights: list[Any] = field(default_factory=list)
+    """Of the noise of each value, in units of the event's sigma."""
     sensitivities: list[int] = field(default_factory=list)
     """Of the scores of choices, one for each."""
 
-    def release(self, values: Sequence[Any], events: Sequence[GaussianEvent], ledger: Ledger) -> list[Any]:
+    def release(
+        self,
+        values: Sequence[Any],
+        events: Sequence[GaussianEvent],
+        ledger: Ledger,
+        *,
+        weights: Sequence[Any] | None = None,
+    ) -> list[Any]:
         start = len(self.events)
         self.events += events
         self.exact += values
+        self.weights += [1.0] * len(values) if weights is None else weights
         if self.replayed is None:
-            noisy = door.release_gaussian(values, events, ledger)
+            noisy = door.release_gaussian(values, events, ledger, weights=weights)
         else:
             assert self.replayed.events[start : len(self.events)] == list(events), "another question than before"
             ledger.debit(events)
@@ -126,6 +138,7 @@ class Tape:
         at, choice = len(self.events), len(self.sensitivities)
         self.events.append(event)
         self.exact.append(scores)
+        self.weights.append(1.0)
         self.sensitivities.append(sensitivity)
         if self.replayed is None:
             chosen = door.release_choice(scores, sensitivity, event, ledger, keeps)
@@ -186,6 +199,8 @@ def said(entry: Entry) -> Any:
         return "scores", entry.cliques, entry.values.tolist(), entry.sigma, entry.protected
     if isinstance(entry, Choice):
         return "choice", as_query(entry.query).key, entry.epsilon, entry.among, dict(entry.context), entry.sign
+    if isinstance(entry, Contrasts):
+        return "contrasts", entry.clique, entry.values.tolist(), entry.sigma, entry.protected
     if isinstance(entry, RowSums):
         arrays = {name: getattr(entry, name).tolist() for name in ("values", "at", "units")}
         return "row sums", entry.of, entry.kind, entry.sigma, entry.protected, arrays
@@ -249,7 +264,7 @@ def test_a_person_moves_every_release_by_no_more_than_its_event_says(
     assert bool(everybody.sensitivities) is chooses
     transcript = release.transcript
     assert len(transcript.choices) == len(everybody.sensitivities)
-    paid = [*transcript.measurements, *transcript.scores, *transcript.choices]
+    paid = [*transcript.measurements, *transcript.contrasts, *transcript.scores, *transcript.choices]
     assert len(paid) == len(everybody.events), "each release is written once"
     if mechanism.startswith(("Prism", "AIM")) and rows > 2:
         assert any(len(event.clique or ()) > 1 for event in everybody.events), "or there is little to replay"
@@ -261,17 +276,21 @@ def test_a_person_moves_every_release_by_no_more_than_its_event_says(
         check_same(fitted, replayed)
         tape, _, _ = replayed
         sensitivities = iter(everybody.sensitivities)
-        for event, mine, theirs in zip(everybody.events, everybody.exact, tape.exact, strict=True):
+        for event, weights, mine, theirs in zip(
+            everybody.events, everybody.weights, everybody.exact, tape.exact, strict=True
+        ):
             if isinstance(event, ExponentialEvent):
                 assert np.abs(mine - theirs).max() <= next(sensitivities)
                 continue
-            moved = np.abs(mine.astype(float) - theirs)
+            moved = np.abs(mine.astype(float) - theirs) / weights
             if isinstance(event, PureEvent):
                 assert moved.sum() <= event.l1_sensitivity == k
                 assert moved.sum() == abs(len(neighbour) - len(table)), "each row is in one cell"
                 continue
             assert np.linalg.norm(moved.ravel()) <= event.l2_sensitivity * (1 + 1e-12)
-            if event.clique is None:
+            if event.purpose == "contrasts":
+                assert event.l2_sensitivity == contrast_sensitivity([DOMAIN[name] for name in event.clique], k)
+            elif event.clique is None:
                 assert moved.max() <= scores_move * k * UNITS
                 assert event.l2_sensitivity >= scores_move * k * UNITS * event.values**0.5
             else:

@@ -16,9 +16,9 @@ and by the Kronecker product H of these over the attributes. Three facts make th
 3. A row of the private table in cell c adds column c of H. Divided by the root of D_j, its squared length is that of
    ``P e_c``: the product of all (1 - 1/m_i), in every cell c. This is less than 1, which is what a whole table costs.
 
-In the unit of the first contrast (all j = 1, so D = 2^r for r attributes) value j has weight ``sqrt(D_j / 2^r) >= 1``, noise
-`sigma` times its weight, and the vector divided by its weights moves by ``k sqrt(product of 2 (1 - 1/m_i)) >= k`` for a
-person of k rows: their columns add up, and their sum is longest if all rows lie in one cell.
+In the unit of the first contrast (all j = 1, so D = 2^r for r attributes) value j has weight ``sqrt(D_j / 2^r) >= 1``
+and noise `sigma` times its weight. The vector divided by its weights moves by ``k sqrt(product of 2 (1 - 1/m_i)) >= k`` for
+a person of k rows: their columns add up, and their sum is longest if all rows lie in one cell.
 
 Residuals of different cliques are orthogonal, so tables that are put together of them agree on all that they share, and
 the variance of every answer is a sum over residuals, known exactly. Rounding adds at most 1/12 to a variance of D_j v.
@@ -133,7 +133,7 @@ def contrast_sensitivity(shape: Sequence[int], k: int) -> float:
     (1.0, 1.5)
     """
     square = math.prod(2 * (size - 1) / size for size in shape)
-    return k if square == 1 else k * math.sqrt(square) * _UP
+    return float(k) if square == 1 else k * math.sqrt(square) * _UP
 
 
 class TablesOfContrasts:
@@ -230,7 +230,7 @@ class TablesOfContrasts:
             left = own - given.get(clique, 0.0)
             if len(clique) == 1:
                 left = max(left, _SPARE * (own or 1 / self.variance(clique)))
-            if left <= _SPARE * own:
+            elif left <= _SPARE * own:
                 continue
             found.append(Measurement(clique, self.values(clique), left**-0.5, self._total.protected))
             for size in range(1, len(clique)):

@@ -291,7 +291,9 @@ class Desk:
             As for `measure`.
         """
         if self._parent is not None:
-            raise DomainError("contrasts are measured over the original values; measure them at the desk before a merge")
+            raise DomainError(
+                "contrasts are measured over the original values; measure them at the desk before a merge"
+            )
         asked = [self.domain.check(tuple(clique)) for clique in cliques]
         for clique in asked:
             if not clique or min(self.domain.shape(clique)) < 2:
@@ -318,7 +320,9 @@ class Desk:
         ]
         ledger = self._purse.ledger
         self._purse.check(events)
-        exact = [contrasts_of(table) for table in self.__rows.count(asked, threads=self.threads, memory_limit=memory_limit)]
+        exact = [
+            contrasts_of(table) for table in self.__rows.count(asked, threads=self.threads, memory_limit=memory_limit)
+        ]
         noisy = release_gaussian(exact, events, ledger, weights=[contrast_weights(shape) for shape in shapes])
         made = [
             Contrasts(clique, values, sigma, ledger.protected)

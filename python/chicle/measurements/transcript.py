@@ -30,8 +30,8 @@ class Transcript:
     Attributes
     ----------
     entries
-        Measurements, contrasts, scores, choices and sums over rows, each paid for; and merges, which follow from the entries
-        before them.
+        Measurements, contrasts, scores, choices and sums over rows, each paid for; and merges, which follow from the
+        entries before them.
     notes
         What a reader of the table should know.
     """

@@ -299,15 +299,7 @@ class _Reader:
                 raise ArtefactError("a choice of its transcript has a sign that is not -1 or 1")
             return Choice(query, float(header["epsilon"]), int(header["among"]), context, sign)
         if kind == "row sums":
-            values = self._array(header["values"], np.int64)
-            at, units = (self._array(header[name], np.float64) for name in ("at", "units"))
-            if not (
-                isinstance(header["of"], str)
-                and header["what"] in ("score", "products")
-                and np.isfinite([*at, *units, header["sigma"]]).all()
-            ):
-                raise ArtefactError("the sums of its analyses are not finite numbers")
-            return RowSums(header["of"], header["what"], values, float(header["sigma"]), at, units, self._protected)
+            return self._row_sums(header)
         if kind == "merge":
             dtypes = (np.uint32, np.float64, np.uint8)
             arrays = {name: self._array(member, *dtypes) for name, member in header["arrays"].items()}
@@ -339,6 +331,17 @@ class _Reader:
         if values.shape != query.shape(domain) or not np.isfinite(values).all() or not (isfinite(sigma) and sigma > 0):
             raise ArtefactError(f"the table of {clique!r} does not fit its schema, or is not finite")
         return replace(one, buckets=query.buckets)
+
+    def _row_sums(self, header: Mapping[str, Any]) -> RowSums:
+        values = self._array(header["values"], np.int64)
+        at, units = (self._array(header[name], np.float64) for name in ("at", "units"))
+        if not (
+            isinstance(header["of"], str)
+            and header["what"] in ("score", "products")
+            and np.isfinite([*at, *units, header["sigma"]]).all()
+        ):
+            raise ArtefactError("the sums of its analyses are not finite numbers")
+        return RowSums(header["of"], header["what"], values, float(header["sigma"]), at, units, self._protected)
 
     def _contrasts(self, header: Mapping[str, Any], domain: Domain) -> Contrasts:
         clique, sigma = self._query(header["clique"], domain), header["sigma"]

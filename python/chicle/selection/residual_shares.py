@@ -2,15 +2,16 @@
 
 With rho_B spent on residual B, the noise of a cell of table A has the variance
 
-    V_A = sum over B in A of c_AB / rho_B,   c_AB = k^2/2 * product over B of (1 - 1/m_i)^2 * product over A - B of 1/m_i^2
+    V_A = sum over B in A of c_AB / rho_B,
+    c_AB = k^2/2 * product over B of (1 - 1/m_i)^2 * product over A - B of 1/m_i^2
 
 (`chicle.measurements.contrasts`; ResidualPlanner, section 4). Whatever is minimised, the sum of all rho_B is fixed.
 
 - ``"variance"``: the sum of all V_A, each times its number of cells and its weight. Lagrange: rho_B is proportional to
   the root of B's coefficient, sum over A of weight_A n_A c_AB. Closed form.
 - ``"error"``: the sum of all standard deviations instead, so the expected L1 error of all tables. The root of V_A is a
-  norm of the numbers rho_B^(-1/2), so the sum is convex. Each step minimises the tangent ``V_A / (2 s_A)`` of the roots at
-  the last ``s_A = sqrt(V_A)``, which lies above them: the closed form with other weights, and never a worse sum.
+  norm of the numbers rho_B^(-1/2), so the sum is convex. Each step minimises the tangent ``V_A / (2 s_A)`` of the roots
+  at the last ``s_A = sqrt(V_A)``, which lies above them: the closed form with other weights, and never a worse sum.
 - ``"max"``: the largest weighted standard deviation of a cell. Its dual: over all weights that add up to 1, the largest
   minimum of the weighted sum of variances. Weights are multiplied by their own variances until both sides agree.
 
@@ -58,9 +59,7 @@ class ResidualShares:
     tables: Mapping[Clique, float]
 
 
-def residual_shares(
-    weights: Mapping[Clique, float], domain: Domain, *, minimise: Minimise = "error"
-) -> ResidualShares:
+def residual_shares(weights: Mapping[Clique, float], domain: Domain, *, minimise: Minimise = "error") -> ResidualShares:
     """Return the best shares for a workload.
 
     Parameters
