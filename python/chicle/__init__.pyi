@@ -40,6 +40,7 @@ from .mechanisms import (
     Prism,
     PrismOptions,
     PrivBayes,
+    PrivMRF,
     PrivSyn,
     Residual,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "Prism",
     "PrismOptions",
     "PrivBayes",
+    "PrivMRF",
     "PrivSyn",
     "PrivacyError",
     "PublicData",

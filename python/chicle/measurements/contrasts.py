@@ -17,8 +17,8 @@ and by the Kronecker product H of these over the attributes. Three facts make th
    ``P e_c``: the product of all (1 - 1/m_i), in every cell c. This is less than 1, which is what a whole table costs.
 
 In the unit of the first contrast (all j = 1, so D = 2^r for r attributes) value j has weight ``sqrt(D_j / 2^r) >= 1``
-and noise `sigma` times its weight. The vector divided by its weights moves by ``k sqrt(product of 2 (1 - 1/m_i)) >= k`` for
-a person of k rows: their columns add up, and their sum is longest if all rows lie in one cell.
+and noise `sigma` times its weight. The vector divided by its weights moves by ``k sqrt(product of 2 (1 - 1/m_i)) >= k``
+for a person of k rows: their columns add up, and their sum is longest if all rows lie in one cell.
 
 Residuals of different cliques are orthogonal, so tables that are put together of them agree on all that they share, and
 the variance of every answer is a sum over residuals, known exactly. Rounding adds at most 1/12 to a variance of D_j v.

@@ -13,6 +13,7 @@ from chicle.mechanisms.pep import PEP
 from chicle.mechanisms.pmw_pub import PMWPub
 from chicle.mechanisms.prism import Prism, PrismOptions
 from chicle.mechanisms.privbayes import PrivBayes
+from chicle.mechanisms.privmrf import PrivMRF
 from chicle.mechanisms.privsyn import PrivSyn
 from chicle.mechanisms.residual import Residual
 
@@ -34,6 +35,7 @@ __all__ = [
     "Prism",
     "PrismOptions",
     "PrivBayes",
+    "PrivMRF",
     "PrivSyn",
     "Residual",
     "register_mechanism",
