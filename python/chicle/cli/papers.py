@@ -1,0 +1,61 @@
+"""`chicle papers`: run the experiments of a paper again."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from chicle.cli.arguments import command
+from chicle.cli.terminal import Progress, say
+
+__all__ = ["add"]
+
+_NAMES = ("privsyn", "aim", "gem", "dpsyn18", "dpsyn20", "chicle")
+
+_HELP = """\
+Example:
+  chicle papers aim --data tables -o results --quick
+
+NOT PRIVATE: this is an experiment on public tables. Each run has a process of its own; to resume, run the same command
+again. DATA holds a folder for each table: data.parquet (codes) and domain.json (the number of values of each column).
+A table that is not there is named on the page, with its public source. The page is OUT/PAPER.md, all runs are in
+OUT/PAPER.json and in one CSV file for each table.
+"""
+
+
+def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
+    """Add the command."""
+    made = command(commands, "papers", "run the experiments of a paper again: NOT PRIVATE", _HELP)
+    made.add_argument("paper", choices=_NAMES, help=f"one of {', '.join(_NAMES)}", metavar="PAPER")
+    made.add_argument("--data", metavar="FOLDER", help="the folder of tables (default: that of CHICLE_DATA)")
+    made.add_argument("-o", "--output", metavar="OUT", default="papers", help="the folder of results (default papers)")
+    made.add_argument("--quick", action="store_true", help="few rows, attributes and budgets, one run each")
+    made.add_argument("--only", metavar="A,B", help="run these systems only")
+    made.add_argument("--timeout", type=float, metavar="SECONDS", help="stop a run after this many seconds")
+    made.add_argument("--threads", type=int, help="number of threads of a run (default: all cores)")
+    made.add_argument("--quiet", action="store_true", help="print errors and warnings only")
+    made.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    # The papers import every mechanism; other commands start without them.
+    from chicle.papers import run_paper  # noqa: PLC0415
+    from chicle.papers.page import save  # noqa: PLC0415
+
+    folder = Path(arguments.output)
+    with Progress(quiet=arguments.quiet) as progress:
+        outcome = run_paper(
+            arguments.paper,
+            data=arguments.data,
+            output=folder,
+            quick=arguments.quick,
+            only=[] if arguments.only is None else arguments.only.split(","),
+            timeout=arguments.timeout,
+            threads=arguments.threads,
+            progress=progress.say,
+        )
+    written = save(outcome, folder)
+    if not arguments.quiet:
+        say(f"{written}: {sum(one.runs is not None for one in outcome.tables)} of {len(outcome.tables)} tables")
+    return 0

@@ -1,0 +1,178 @@
+"""The page of a rerun: what was compared, tables of means, what the paper reported beside what was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from chicle._core import __version__
+from chicle._write import replacing
+from chicle.comparison import Comparison
+from chicle.comparison.comparison import FLOOR
+from chicle.evaluation.result import NOT_PRIVATE
+from chicle.papers.paper import Ratio
+from chicle.papers.picture import picture
+from chicle.papers.run import Outcome, TableOutcome, failed
+from chicle.papers.tables import QUICK_COLUMNS, QUICK_ROWS
+
+__all__ = ["page", "ratio", "save"]
+
+
+def save(outcome: Outcome, folder: Path) -> Path:
+    """Write the page, its pictures and the machine-readable record; return the path of the page."""
+    stem = outcome.paper.name
+    pictures = {}
+    key, title = next(iter(outcome.paper.measures.items()))
+    for i, one in enumerate(outcome.tables):
+        drawn = "" if one.runs is None else picture(f"{one.table.name}: {title}", _lines(outcome, one.runs, key))
+        if drawn:
+            pictures[one.table.name] = f"{stem}-{i}.svg"
+            _write(folder / pictures[one.table.name], drawn)
+    _write(folder / f"{stem}.json", outcome.to_json())
+    _write(folder / f"{stem}.md", page(outcome, pictures))
+    return folder / f"{stem}.md"
+
+
+def page(outcome: Outcome, pictures: dict[str, str] | None = None) -> str:
+    """Return the page in Markdown.
+
+    Parameters
+    ----------
+    outcome
+        What was run.
+    pictures
+        By the name of a table, the file of its picture.
+    """
+    paper = outcome.paper
+    parts = [f"# {paper.title}", NOT_PRIVATE, paper.about, "\n".join(_head(outcome))]
+    if paper.ratios:
+        parts += ["## Against the paper", _ratios(outcome)]
+    for one in outcome.tables:
+        parts.append(f"## {one.table.name}")
+        if one.runs is None:
+            parts.append(f"Not at hand: no row of this table was run. Source: {one.table.source}.")
+            continue
+        parts.append(" ".join(_about(one)))
+        if pictures and one.table.name in pictures:
+            parts.append(f"![{one.table.name}]({pictures[one.table.name]})")
+        for key, title in paper.measures.items():
+            if key in one.runs.columns:
+                parts.append(f"**{title[0].upper()}{title[1:]}**\n\n{_table(outcome, one, key)}")
+        if broken := failed(one.runs):
+            parts.append("\n".join(f"- {_name(outcome, row['mechanism'])} failed: {_why(row)}" for row in broken))
+    return "\n\n".join(parts) + "\n"
+
+
+def ratio(outcome: Outcome, asked: Ratio) -> tuple[float, int, int] | None:
+    """Return the geometric mean of the ratios of two systems' errors, how many are at least 1, and how many there are.
+
+    Over all tables and epsilons where both have a result, by the first measure of the paper; None where there is none.
+    """
+    key = next(iter(outcome.paper.measures))
+    runs = {system.name: system.run for system in outcome.systems}
+    found = []
+    for one in outcome.tables:
+        if one.runs is None or key not in one.runs.columns or not {asked.system, asked.to} <= runs.keys():
+            continue
+        means = one.runs.means(key)
+        for epsilon in outcome.paper.epsilons:
+            mine, theirs = (means.get((runs[name], epsilon)) for name in (asked.system, asked.to))
+            if mine and theirs and fmean(mine) > 0 and fmean(theirs) > 0:
+                found.append(fmean(mine) / fmean(theirs))
+    if not found:
+        return None
+    return math.exp(fmean(map(math.log, found))), sum(value >= 1 for value in found), len(found)
+
+
+def _head(outcome: Outcome) -> Iterator[str]:
+    paper = outcome.paper
+    command = f"chicle papers {paper.name} --data FOLDER{' --quick' if outcome.quick else ''}"
+    repeated = f"{paper.seeds} runs each" if paper.seeds > 1 else "one run each"
+    delta = "1/n^2" if paper.delta is None else f"{paper.delta:g}"
+    yield f"- Made by `{command}`, chicle {__version__}; epsilon {_numbers(paper.epsilons)}, delta {delta}, {repeated}."
+    if outcome.quick:
+        yield (
+            f"- Quick form: the first {QUICK_ROWS:,} rows and the {QUICK_COLUMNS} attributes of fewest values. Its "
+            "figures show that everything runs and which order to expect; they are not the paper's setting."
+        )
+    for system in outcome.systems:
+        if system.note:
+            yield f"- {system.name}: {system.note}."
+    for system in outcome.missing:
+        yield f"- {system.name} is missing: {system.note or 'chicle has no such mechanism in this version'}."
+    yield "- Floor: a bootstrap of the real table, sampling error alone."
+
+
+def _about(one: TableOutcome) -> Iterator[str]:
+    yield f"{one.rows:,} rows, {one.attributes} attributes. Source: {one.table.source}."
+    if one.table.note:
+        yield f"Note: {one.table.note}."
+    if one.other:
+        yield "This is another table than the one with which chicle's own figures were made: its digest differs."
+
+
+def _ratios(outcome: Outcome) -> str:
+    title = next(iter(outcome.paper.measures.values()))
+    rows = [("system", "against", "published", "here", "not better in")]
+    for asked in outcome.paper.ratios:
+        found = ratio(outcome, asked)
+        said = "-" if asked.published is None else f"{asked.published:g}"
+        here = ("not run", "-") if found is None else (f"{found[0]:.2f}", f"{found[1]} of {found[2]}")
+        rows.append((asked.system, asked.to, said, *here))
+    return f"Geometric mean, over tables and epsilons, of the ratios of {title}.\n\n{_markdown(rows)}"
+
+
+def _table(outcome: Outcome, one: TableOutcome, key: str) -> str:
+    """Return the means over seeds, a row for each system."""
+    if one.runs is None:
+        return ""
+    means, paper = one.runs.means(key), outcome.paper
+    rows = [("epsilon", *(f"{epsilon:g}" for epsilon in paper.epsilons))]
+    form = ".2f" if key == "seconds" else ",.0f" if key == "peak_mb" else ".4f"
+
+    def shown(values: list[float] | None) -> str:
+        return f"{fmean(values):{form}}" if values else "-"
+
+    rows += [(one.name, *(shown(means.get((one.run, e))) for e in paper.epsilons)) for one in outcome.systems]
+    if floor := means.get((FLOOR, None)):
+        rows.append(("floor", *[shown(floor)] * len(paper.epsilons)))
+    for given in paper.published if key == next(iter(paper.measures)) and not outcome.quick else ():
+        if given.table == one.table.name:
+            values = [f"{given.values[e]:g}" if e in given.values else "-" for e in paper.epsilons]
+            rows.append((f"{given.system}, {given.where}", *values))
+    return _markdown(rows)
+
+
+def _lines(outcome: Outcome, runs: Comparison, key: str) -> dict[str, list[tuple[float, float]]]:
+    if key not in runs.columns:
+        return {}
+    means = runs.means(key)
+    found = {
+        system.name: [(e, fmean(v)) for e in outcome.paper.epsilons if (v := means.get((system.run, e)))]
+        for system in outcome.systems
+    }
+    return {name: line for name, line in found.items() if line}
+
+
+def _name(outcome: Outcome, run: str) -> str:
+    return next((system.name for system in outcome.systems if system.run == run), run)
+
+
+def _why(row: dict[str, object]) -> str:
+    return f"epsilon {row['epsilon']:g}, seed {row['seed']}: {str(row['error'])[:160]}"
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    head, *rest = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([head, f"|{'---|' * len(rows[0])}", *rest])
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as beside:
+        beside.write_text(text, encoding="utf-8")

@@ -1,0 +1,49 @@
+"""[P]: Zhang et al., PrivSyn, USENIX Security 2021: figures 3 to 8, end to end."""
+
+from chicle.papers.paper import Paper, Ratio, System
+from chicle.papers.sources import ACS, ADULT, absent
+
+__all__ = ["PRIVSYN"]
+
+PRIVSYN = Paper(
+    name="privsyn",
+    title="PrivSyn: pairs, range queries and classification",
+    about=(
+        "[P] compares published tables by the L1 error of all pairs, by 1,000 range queries of three attributes and by "
+        "the misclassification of an SVM, on four tables."
+    ),
+    tables=(
+        ADULT,
+        ACS,
+        absent("US Accident", "US-Accidents of Moosavi et al. 2019, on the web pages of its authors"),
+        absent("Loan", "Lending Club loan data, from the public data site named in [P]"),
+        absent("Colorado", "1940 census of Colorado, IPUMS, in the files of the NIST 2018 challenge"),
+    ),
+    systems=(
+        System("PrivSyn", "chicle.papers.systems:privsyn_published"),
+        System("PrivSyn, ours", "privsyn", "scores of sensitivity 1, exact accounting, other GUM options"),
+        System("PrivBayes", "privbayes", "with InDif and a graphical model, as [P] replaces its scores too"),
+        System("PGM", "privsyn-pgm", "PrivSyn's selection, records by a graphical model"),
+        System("DualQuery", "dualquery"),
+        System("Descent", "privsyn-descent", "PrivSyn's tables, records by descent"),
+        System("Independent", "independent"),
+        System("Prism", "prism", "chicle's own"),
+    ),
+    epsilons=(0.2, 0.4, 0.8, 1.0, 2.0),
+    quick_epsilons=(0.2, 2.0),
+    delta=None,
+    measures={
+        "l1_2": "pairs, mean L1 error",
+        "range_3": "range queries, mean error",
+        "misclassification": "misclassification of an SVM",
+        "seconds": "seconds",
+        "peak_mb": "peak MB",
+    },
+    options={"queries": 1000, "triples": 50},
+    ratios=(
+        Ratio("PrivBayes", "PrivSyn"),
+        Ratio("PGM", "PrivSyn"),
+        Ratio("PrivSyn, ours", "PrivSyn"),
+        Ratio("Prism", "PrivSyn"),
+    ),
+)

@@ -1,0 +1,225 @@
+"""Run a paper's comparison by `chicle.compare`: a process for each run, resumable, with the time that is left."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from chicle.comparison import Comparison, compare
+from chicle.comparison.comparison import FLOOR
+from chicle.counting.records import Records
+from chicle.errors import ParameterError
+from chicle.mechanisms.variants import mechanism_names
+from chicle.papers.aim import AIM
+from chicle.papers.chicle import CHICLE
+from chicle.papers.dpsyn18 import DPSYN18
+from chicle.papers.dpsyn20 import DPSYN20
+from chicle.papers.gem import GEM
+from chicle.papers.paper import Paper, System, Table
+from chicle.papers.privsyn import PRIVSYN
+from chicle.papers.tables import data_folder, digest_of, find
+from chicle.schema import Schema
+from chicle.workload import Workload
+
+__all__ = ["BY_NAME", "Outcome", "TableOutcome", "run_paper"]
+
+BY_NAME: Mapping[str, Paper] = {paper.name: paper for paper in (PRIVSYN, AIM, GEM, DPSYN18, DPSYN20, CHICLE)}
+"""Every paper, by its name on the command line."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableOutcome:
+    """What was run on one table; `runs` is None where the table is not at hand."""
+
+    table: Table
+    runs: Comparison | None = None
+    rows: int = 0
+    attributes: int = 0
+    other: bool = False
+    """Whether the table is another than the figures of the page were made on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What was run of a paper.
+
+    Attributes
+    ----------
+    paper
+        The paper, with the epsilons and seeds that were run.
+    quick
+        Whether it is the quick form.
+    systems, missing
+        The systems that were run, and those that there is no mechanism of.
+    tables
+        By table, those too that are not at hand.
+    seconds
+        How long it took, without the runs that were done before.
+    """
+
+    paper: Paper
+    quick: bool
+    systems: tuple[System, ...]
+    missing: tuple[System, ...]
+    tables: tuple[TableOutcome, ...]
+    seconds: float
+
+    def to_json(self) -> str:
+        """Return all runs, as a record for programs."""
+        tables = [
+            {
+                "name": one.table.name,
+                "source": one.table.source,
+                "rows": one.rows,
+                "attributes": one.attributes,
+                "runs": None if one.runs is None else list(one.runs.rows),
+            }
+            for one in self.tables
+        ]
+        head = {"paper": self.paper.name, "quick": self.quick, "seconds": round(self.seconds, 1)}
+        named = {"systems": {one.name: one.run for one in self.systems}, "missing": [one.name for one in self.missing]}
+        return json.dumps({**head, **named, "tables": tables}, indent=1) + "\n"
+
+
+def run_paper(
+    name: str,
+    *,
+    data: str | PathLike[str] | None = None,
+    output: str | PathLike[str],
+    quick: bool = False,
+    only: Sequence[str] = (),
+    timeout: float | None = None,
+    threads: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Outcome:
+    """Run the comparison of a paper. NOT PRIVATE.
+
+    Parameters
+    ----------
+    name
+        One of `BY_NAME`.
+    data
+        The folder of tables; that of ``CHICLE_DATA`` by default.
+    output
+        The folder where the runs of each table are kept; runs that are there are not repeated.
+    quick
+        Whether to run the quick form: few rows, few attributes, few budgets, one seed.
+    only
+        Systems to run, by their names in the paper; all, if empty.
+    timeout
+        Seconds after which a run is stopped and counts as failed.
+    threads
+        How many threads each run may use; all there are, if ``None``.
+    progress
+        Called before each run with a text that says what will run and about how long it all takes.
+    """
+    if name not in BY_NAME:
+        raise ParameterError(f"there is no paper {name!r}; there are {', '.join(BY_NAME)}")
+    paper = BY_NAME[name]
+    if quick:
+        paper = replace(paper, epsilons=paper.quick_epsilons, seeds=1)
+    systems, missing = _systems(paper, only)
+    folder = data_folder(data)
+    kept = Path(output)
+    kept.mkdir(parents=True, exist_ok=True)
+    begun, tables = time.monotonic(), []
+    there = [(table, found) for table in paper.tables if (found := find(table, folder, quick=quick)) is not None]
+    clock = _Clock(len(there) * len(systems) * len(paper.epsilons) * paper.seeds, progress)
+    at_hand = dict.fromkeys(table.name for table, _ in there)
+    for table, (records, schema) in there:
+        clock.table = table.name
+        file = kept / f"{paper.name}{'-quick' if quick else ''}-{_slug(table.name)}.csv"
+        runs = _compare(
+            paper,
+            table,
+            records=records,
+            schema=schema,
+            systems=systems,
+            file=file,
+            timeout=timeout,
+            threads=threads,
+            clock=clock,
+        )
+        whole = not quick and not table.columns and not table.binary and bool(table.digest)
+        other = whole and digest_of(records) != table.digest
+        tables.append(TableOutcome(table, runs, len(records), len(records.domain), other))
+    tables += [TableOutcome(table) for table in paper.tables if table.name not in at_hand]
+    return Outcome(paper, quick, systems, missing, tuple(tables), time.monotonic() - begun)
+
+
+def _compare(
+    paper: Paper,
+    table: Table,
+    *,
+    records: Records,
+    schema: Schema,
+    systems: Sequence[System],
+    file: Path,
+    timeout: float | None,
+    threads: int | None,
+    clock: _Clock,
+) -> Comparison:
+    options: dict[str, Any] = dict(paper.options)
+    if paper.three_way:
+        options |= {"workload": Workload.all_kway(records.domain, 3), "triples": None}
+    if table.label in records.domain and importlib.util.find_spec("sklearn") is not None:
+        options["label"] = table.label
+    return compare(
+        records,
+        schema,
+        mechanisms=[system.run for system in systems],
+        epsilons=paper.epsilons,
+        delta=1 / len(records) ** 2 if paper.delta is None else paper.delta,
+        seeds=paper.seeds,
+        output=file,
+        timeout=timeout,
+        threads=threads,
+        progress=clock.say,
+        **options,
+    )
+
+
+def _systems(paper: Paper, only: Sequence[str]) -> tuple[tuple[System, ...], tuple[System, ...]]:
+    """Return the systems that can be run, and those that there is no mechanism of."""
+    known = mechanism_names()
+    there = {system.name.lower(): system for system in paper.systems}
+    for name in only:
+        if name.lower() not in there:
+            names = ", ".join(system.name for system in paper.systems)
+            raise ParameterError(f"{paper.name} compares no {name!r}; it compares {names}")
+    chosen = [there[name.lower()] for name in only] or list(paper.systems)
+    runs = [system for system in chosen if ":" in system.run or system.run in known]
+    return tuple(runs), tuple(system for system in chosen if system not in runs)
+
+
+class _Clock:
+    """Says what runs next, and about how long the rest takes."""
+
+    def __init__(self, runs: int, say: Callable[[str], None] | None) -> None:
+        self.table = ""
+        self._runs, self._say, self._begun, self._done = runs, say, time.monotonic(), 0
+
+    def say(self, what: str) -> None:
+        if self._say is not None:
+            left = ""
+            if self._done:
+                each = (time.monotonic() - self._begun) / self._done
+                left = f"; about {timedelta(seconds=round(each * (self._runs - self._done)))} left at most"
+            self._say(f"{self.table}: {what}{left}")
+        self._done += 1
+
+
+def _slug(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name.lower())
+
+
+def failed(runs: Comparison) -> list[dict[str, Any]]:
+    """Return the runs that failed."""
+    return [row for row in runs.rows if row["mechanism"] != FLOOR and row.get("error")]
