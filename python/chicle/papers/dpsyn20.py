@@ -9,8 +9,8 @@ DPSYN20 = Paper(
     name="dpsyn20",
     title="DPSyn in the NIST challenge of 2020",
     about=(
-        "[D20] answers a table of PUMA and year, several rows a person, with a table of another state as public data. A "
-        "comparison takes neither public data nor persons, so the challenge's own setting is not run here."
+        "[D20] answers a table of PUMA and year, several rows a person, with a table of another state as public data. "
+        "A comparison takes neither public data nor persons, so the challenge's own setting is not run here."
     ),
     tables=(PUMA, absent("Ohio and Illinois", "IPUMS USA 2012-2018, in the files of the NIST 2020 challenge")),
     systems=(

@@ -31,6 +31,7 @@ GEM = Paper(
         System("DualQuery", "dualquery"),
         System("FEM", "fem"),
         System("PMWPub", "", "needs public data, which a comparison does not pass on; see the bench"),
+        System("Independent", "independent"),
         System("AIM over records", "aim", "chicle's own"),
         System("Prism", "prism", "chicle's own"),
     ),

@@ -15,7 +15,7 @@ from chicle.evaluation.result import NOT_PRIVATE
 from chicle.papers.paper import Ratio
 from chicle.papers.picture import picture
 from chicle.papers.run import Outcome, TableOutcome, failed
-from chicle.papers.tables import QUICK_COLUMNS, QUICK_ROWS
+from chicle.papers.tables import QUICK_COLUMNS, QUICK_ROWS, QUICK_TABLES
 
 __all__ = ["page", "ratio", "save"]
 
@@ -94,8 +94,8 @@ def _head(outcome: Outcome) -> Iterator[str]:
     yield f"- Made by `{command}`, chicle {__version__}; epsilon {_numbers(paper.epsilons)}, delta {delta}, {repeated}."
     if outcome.quick:
         yield (
-            f"- Quick form: the first {QUICK_ROWS:,} rows and the {QUICK_COLUMNS} attributes of fewest values. Its "
-            "figures show that everything runs and which order to expect; they are not the paper's setting."
+            f"- Quick form: the first {QUICK_TABLES} tables at hand, {QUICK_ROWS:,} rows, the {QUICK_COLUMNS} attributes "
+            "of fewest values. It shows that everything runs and which order to expect; it is not the paper's setting."
         )
     for system in outcome.systems:
         if system.note:

@@ -7,8 +7,10 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from chicle.counting.records import Records
@@ -18,7 +20,7 @@ from chicle.schema import Schema
 
 __all__ = ["data_folder", "digest_of", "find"]
 
-QUICK_ROWS, QUICK_COLUMNS = 8_000, 7
+QUICK_TABLES, QUICK_ROWS, QUICK_COLUMNS = 2, 8_000, 7
 
 _ORDINAL = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 
@@ -52,8 +54,7 @@ def find(table: Table, folder: Path, *, quick: bool = False) -> tuple[Records, S
     columns = {name: rows[name].to_numpy() for name in kept}
     sizes = {name: int(domain[name]) for name in kept}
     if table.binary:
-        columns = {name: (codes > np.median(codes)).astype(np.uint8) for name, codes in columns.items()}
-        columns = {name: codes for name, codes in columns.items() if 0 < codes.mean() < 1}
+        columns = {name: _halves(codes) for name, codes in columns.items() if np.ptp(codes)}
         sizes = dict.fromkeys(columns, 2)
     ordinal = [name for name in sizes if name in (*_ORDINAL, *_binned(path)) and sizes[name] > 2]
     return Records(columns, sizes), Schema.from_cardinalities(sizes, ordinal=ordinal)
@@ -71,6 +72,12 @@ def _quick_columns(names: Sequence[str], domain: dict[str, int], label: str | No
     several = [name for name in names if domain[name] > 1]
     small = sorted(several, key=lambda name: (name != label, domain[name]))[:QUICK_COLUMNS]
     return [name for name in names if name in small]
+
+
+def _halves(codes: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Return whether codes are above their median; or at it, where none is above."""
+    above = codes > np.median(codes)
+    return (above if above.any() else codes >= np.median(codes)).astype(np.uint8)
 
 
 def _binned(path: Path) -> list[str]:

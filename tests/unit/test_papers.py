@@ -1,0 +1,155 @@
+"""The papers: every declaration runs on small tables, resumes, and says what is missing."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import chicle
+from chicle import ParameterError
+from chicle.cli.entry import main
+from chicle.cli.papers import _NAMES
+from chicle.comparison import Comparison
+from chicle.comparison.contenders import contender
+from chicle.comparison.job import run_job
+from chicle.mechanisms.variants import mechanism_names
+from chicle.papers import BY_NAME, Ratio, run_paper
+from chicle.papers.page import page, ratio, save
+from chicle.papers.picture import picture
+from chicle.papers.tables import digest_of, find
+
+COLUMNS = {"age": 5, "sex": 2, "income>50K": 2, "race": 3}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Tables of a few rows under the names of the papers' tables; runs without processes of their own, to be quick."""
+    monkeypatch.setattr("chicle.comparison.run._in_a_process", lambda job, _: run_job(job))
+    rng = np.random.default_rng(0)
+    common = rng.random(300)
+    rows = {name: (np.abs(common - rng.normal(0, 0.1, 300)) * size).astype(np.uint8) for name, size in COLUMNS.items()}
+    rows = {name: np.minimum(codes, COLUMNS[name] - 1) for name, codes in rows.items()}
+    for name in ("adult", "fire", "adult_queries", "acs2024_ny_pa_puma"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        file = "private.parquet" if name == "adult_queries" else "data.parquet"
+        pq.write_table(pa.table(rows), tmp_path / "data" / name / file)
+        (tmp_path / "data" / name / "domain.json").write_text(json.dumps(COLUMNS))
+    return tmp_path
+
+
+def test_every_declaration_is_whole() -> None:
+    assert tuple(BY_NAME) == _NAMES
+    for paper in BY_NAME.values():
+        names = [system.name for system in paper.systems]
+        assert len(set(names)) == len(names)
+        assert len({table.name for table in paper.tables}) == len(paper.tables)
+        assert set(paper.quick_epsilons) <= {*paper.epsilons, *paper.quick_epsilons}
+        assert {name for asked in paper.ratios for name in (asked.system, asked.to)} <= set(names)
+        for system in paper.systems:
+            if system.run in mechanism_names() or ":" in system.run:
+                assert callable(contender(system.run))
+            else:
+                assert system.note, f"{system.name} is missing, and nothing says why"
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_each_paper_runs_and_names_what_is_missing(name: str, folder: Path) -> None:
+    first = next(one.name for one in BY_NAME[name].systems if one.run == "independent")
+    done = main(
+        [
+            *("papers", name, "--data", str(folder / "data"), "-o", str(folder / "out")),
+            *("--quick", "--quiet", "--only", first, "--threads", "1"),
+        ]
+    )
+    assert done == 0
+    text = (folder / "out" / f"{name}.md").read_text()
+    assert "NOT PRIVATE" in text.splitlines()[2]
+    assert "Quick form" in text
+    for table in BY_NAME[name].tables:
+        if not table.folder:
+            assert f"## {table.name}\n\nNot at hand" in text
+            assert table.source in text
+    record = json.loads((folder / "out" / f"{name}.json").read_text())
+    runs = [row for one in record["tables"] if one["runs"] for row in one["runs"]]
+    assert not any(row["error"] for row in runs)
+    key = next(iter(BY_NAME[name].measures))
+    assert all(row[key] is not None for row in runs)
+    assert record["paper"] == name
+
+
+def test_runs_are_resumed_and_told(folder: Path) -> None:
+    said: list[str] = []
+    given = {"data": folder / "data", "output": folder / "out", "quick": True, "only": ["Independent"], "threads": 1}
+    first = run_paper("dpsyn18", progress=said.append, **given)  # type: ignore[arg-type]
+    assert len(said) == 2
+    assert said[0].startswith("Fire: run 1 of 2")
+    assert said[1].endswith("left at most")
+    again = run_paper("dpsyn18", progress=said.append, **given)  # type: ignore[arg-type]
+    assert len(said) == 2, "runs that are there are not repeated"
+    assert first.to_json().split('"tables"')[1] == again.to_json().split('"tables"')[1]
+    assert [one.table.name for one in again.tables] == ["Fire", "Colorado"]
+    assert save(again, folder / "out").exists()
+
+
+def test_missing_mechanisms_are_named(folder: Path) -> None:
+    outcome = run_paper("gem", data=folder / "data", output=folder / "out", quick=True, only=["PMWPub"])
+    assert [one.name for one in outcome.missing] == ["PMWPub"]
+    assert "PMWPub is missing: needs public data" in page(outcome)
+    assert "not run" in page(outcome)
+
+
+def test_what_is_wrong_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CHICLE_DATA", raising=False)
+    with pytest.raises(ParameterError, match="no paper 'magic'"):
+        run_paper("magic", data=folder, output=folder)
+    with pytest.raises(ParameterError, match="name their folder"):
+        run_paper("aim", output=folder)
+    with pytest.raises(ParameterError, match="no folder"):
+        run_paper("aim", data=folder / "nowhere", output=folder)
+    with pytest.raises(ParameterError, match="compares no 'magic'"):
+        run_paper("aim", data=folder / "data", output=folder, only=["magic"])
+
+
+def test_a_ratio_is_the_geometric_mean(folder: Path) -> None:
+    outcome = run_paper("dpsyn18", data=folder / "data", output=folder / "out", quick=True, only=["Independent"])
+    key = next(iter(outcome.paper.measures))
+    rows = [
+        {"mechanism": run, "epsilon": epsilon, "delta": 0.1, "seed": 0, "error": "", key: value}
+        for run, values in (("mst", (0.4, 0.1)), ("prism", (0.1, 0.2)))
+        for epsilon, value in zip(outcome.paper.epsilons, values, strict=True)
+    ]
+    systems = tuple(one for one in BY_NAME["dpsyn18"].systems if one.run in ("mst", "prism"))
+    tables = tuple(replace(one, runs=one.runs and Comparison(tuple(rows), "")) for one in outcome.tables)
+    made = replace(outcome, systems=systems, tables=tables)
+    found = ratio(made, Ratio("MST", "Prism"))
+    assert found is not None
+    assert found[0] == pytest.approx(math.sqrt(4 * 0.5))
+    assert found[1:] == (1, 2)
+    assert ratio(made, Ratio("DPSyn", "Prism")) is None
+
+
+def test_the_quick_form_is_small_and_keeps_the_label(folder: Path) -> None:
+    table = BY_NAME["privsyn"].tables[0]
+    whole, quick = find(table, folder / "data"), find(table, folder / "data", quick=True)
+    assert whole is not None
+    assert quick is not None
+    assert len(whole[0]) == 300
+    assert "income>50K" in quick[0].domain
+    assert digest_of(whole[0]) == digest_of(whole[0])
+    assert digest_of(whole[0]) != digest_of(chicle.Records({"a": [0]}, {"a": 2}))
+    halves = find(replace(table, binary=True), folder / "data")
+    assert halves is not None
+    assert set(halves[0].domain.values()) == {2}
+
+
+def test_a_picture_has_a_line_for_each_system() -> None:
+    drawn = picture("error & more", {"A": [(0.1, 2.0), (1.0, 0.5)], "B": [(0.1, 0.0)]})
+    assert drawn.startswith("<svg")
+    assert "error &amp; more" in drawn
+    assert drawn.count("<circle") == 2
+    assert picture("nothing", {"A": []}) == ""
