@@ -237,7 +237,8 @@ class TablesOfContrasts:
                 for part in combinations(clique, size):
                     share = self._domain.cells(part) / self._domain.cells(clique)
                     given[part] = given.get(part, 0.0) + left * share
-        return found[::-1] or [self._total]
+        places = {name: i for i, name in enumerate(self._domain)}
+        return sorted(found, key=lambda one: (len(one.clique), [places[name] for name in one.clique]))
 
     def _constant(self) -> list[Clique]:
         """Return the 1-ways of attributes of one value: they have no contrasts."""

@@ -94,7 +94,7 @@ def _head(outcome: Outcome) -> Iterator[str]:
     yield f"- Made by `{command}`, chicle {__version__}; epsilon {_numbers(paper.epsilons)}, delta {delta}, {repeated}."
     if outcome.quick:
         yield (
-            f"- Quick form: the first {QUICK_TABLES} tables at hand, {QUICK_ROWS:,} rows, the {QUICK_COLUMNS} attributes "
+            f"- Quick form: the first {QUICK_TABLES} tables at hand, {QUICK_ROWS:,} rows, {QUICK_COLUMNS} attributes "
             "of fewest values. It shows that everything runs and which order to expect; it is not the paper's setting."
         )
     for system in outcome.systems:
