@@ -21,10 +21,10 @@ from chicle.models import GraphicalModel, MixtureModel
 from chicle.models.descent import DescentModel
 
 MODELS = {
-    "graphical": lambda: GraphicalModel(),
+    "graphical": GraphicalModel,
     "relaxed projection": lambda: MixtureModel(link="projected", steps=1_000),
     "softmax mixture": lambda: MixtureModel(link="softmax", steps=1_000),
-    "descent": lambda: DescentModel(),
+    "descent": DescentModel,
 }
 MOST_CELLS = 50_000  # of a triple that is compared
 

@@ -22,7 +22,8 @@ Example:
     -o results.csv --plot results.svg
 
 NOT PRIVATE: this is an experiment. Every run spends its own budget on the real table; do not publish the results.
-Mechanisms: {", ".join(mechanism_names())}, or your own as module:function.
+Mechanisms: {", ".join(mechanism_names())}, or your own as module:function, or
+module:function@PYTHON in an environment of its own (codes in, codes out; see chicle.comparison.foreign).
 To resume, run the same command again: it skips the runs that are in the output, but repeats those that failed.
 """
 

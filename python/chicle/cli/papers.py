@@ -32,6 +32,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.add_argument("-o", "--output", metavar="OUT", default="papers", help="the folder of results (default papers)")
     made.add_argument("--quick", action="store_true", help="few rows, attributes and budgets, one run each")
     made.add_argument("--only", metavar="A,B", help="run these systems only")
+    made.add_argument("--role", choices=("develop", "judge"), help="run the tables to tune on, or those that judge")
     made.add_argument("--timeout", type=float, metavar="SECONDS", help="stop a run after this many seconds")
     made.add_argument("--threads", type=int, help="number of threads of a run (default: all cores)")
     made.add_argument("--quiet", action="store_true", help="print errors and warnings only")
@@ -51,6 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
             output=folder,
             quick=arguments.quick,
             only=[] if arguments.only is None else arguments.only.split(","),
+            role=arguments.role,
             timeout=arguments.timeout,
             threads=arguments.threads,
             progress=progress.say,

@@ -11,7 +11,8 @@ such a function and name it as ``module:function``; nothing needs to be register
         return chicle.Records(made, records.domain)
 
 ``chicle compare people.csv -s people.yaml --mechanisms prism,peers:mst``. Each run has a process of its own, so a
-contender that is slow, needs much memory or crashes does not affect the others.
+contender that is slow, needs much memory or crashes does not affect the others. A library that does not install beside
+chicle runs in an environment of its own, as ``module:function@PYTHON``: see `chicle.comparison.foreign`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import importlib
 from collections.abc import Callable
 from typing import Protocol
 
+from chicle.comparison.foreign import Foreign
 from chicle.counting.records import Records
 from chicle.errors import ParameterError
 from chicle.mechanisms.base import Mechanism
@@ -58,10 +60,15 @@ def contender(name: str) -> Contender:
     """
     if name in mechanism_names():
         return _of_mechanism(named_mechanism(name))
+    if "@" in name:
+        return Foreign(name)
     module, _, function = name.partition(":")
     if not module or not function:
         known = ", ".join(mechanism_names())
-        raise ParameterError(f"there is no mechanism {name!r}; it is one of {known}, or module:function of your own")
+        raise ParameterError(
+            f"there is no mechanism {name!r}; it is one of {known}, or module:function of your own, "
+            "with @PYTHON for another environment"
+        )
     try:
         found: Contender = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError):

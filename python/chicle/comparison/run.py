@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -54,7 +55,8 @@ def compare(
     real, schema
         The table and what its columns are, as for `evaluate`.
     mechanisms
-        Names of mechanisms, or ``module:function`` of your own: see `chicle.comparison.contenders`.
+        Names of mechanisms, or ``module:function`` of your own, or ``module:function@PYTHON`` in an environment of its
+        own: see `chicle.comparison.contenders`.
     epsilons, delta
         The budgets.
     seeds
@@ -125,16 +127,29 @@ def _in_a_process(job: Job, timeout: float | None) -> dict[str, Any]:
     # The new process can import whatever this one can.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path)}
     command = [sys.executable, "-m", "chicle.comparison"]
-    try:
-        done = subprocess.run(  # noqa: S603 - ourselves
-            command, input=pickle.dumps(job), capture_output=True, timeout=timeout, env=environment, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return {"error": f"stopped after {timeout:g} seconds"}
-    if done.returncode:
-        return {"error": f"the process ended with code {done.returncode}"}
-    result: dict[str, Any] = json.loads(done.stdout)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # A session of its own, so that a run is stopped with the processes that it has started.
+    with subprocess.Popen(command, **pipes, env=environment, start_new_session=True) as process:  # noqa: S603 - ourselves
+        try:
+            written, _ = process.communicate(pickle.dumps(job), timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _stop(process)
+            return {"error": f"stopped after {timeout:g} seconds"}
+        except BaseException:
+            _stop(process)
+            raise
+    if process.returncode:
+        return {"error": f"the process ended with code {process.returncode}"}
+    result: dict[str, Any] = json.loads(written)
     return result
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a run and the processes that it has started."""
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:  # Windows
+        process.kill()
 
 
 def _row(run: Row, result: Mapping[str, Any]) -> Row:

@@ -11,6 +11,7 @@ from chicle._core import __version__
 from chicle._write import replacing
 from chicle.comparison import Comparison
 from chicle.comparison.comparison import FLOOR
+from chicle.comparison.held_out import role_of
 from chicle.evaluation.result import NOT_PRIVATE
 from chicle.papers.paper import Ratio
 from chicle.papers.picture import picture
@@ -107,6 +108,7 @@ def _head(outcome: Outcome) -> Iterator[str]:
 
 def _about(one: TableOutcome) -> Iterator[str]:
     yield f"{one.rows:,} rows, {one.attributes} attributes. Source: {one.table.source}."
+    yield f"Its role is to {role_of(one.table.name)}."
     if one.table.note:
         yield f"Note: {one.table.note}."
     if one.other:

@@ -14,6 +14,7 @@ from typing import Any
 
 from chicle.comparison import Comparison, compare
 from chicle.comparison.comparison import FLOOR
+from chicle.comparison.held_out import Role, role_of
 from chicle.counting.records import Records
 from chicle.errors import ParameterError
 from chicle.mechanisms.variants import mechanism_names
@@ -95,6 +96,7 @@ def run_paper(
     output: str | PathLike[str],
     quick: bool = False,
     only: Sequence[str] = (),
+    role: Role | None = None,
     timeout: float | None = None,
     threads: int | None = None,
     progress: Callable[[str], None] | None = None,
@@ -113,6 +115,8 @@ def run_paper(
         Whether to run the quick form: few rows, few attributes, few budgets, one seed.
     only
         Systems to run, by their names in the paper; all, if empty.
+    role
+        Run the tables of this role only: those that constants may be set on, or those that judge.
     timeout
         Seconds after which a run is stopped and counts as failed.
     threads
@@ -125,6 +129,8 @@ def run_paper(
     paper = BY_NAME[name]
     if quick:
         paper = replace(paper, epsilons=paper.quick_epsilons, seeds=1)
+    if role is not None:
+        paper = replace(paper, tables=[table for table in paper.tables if role_of(table.name) == role])
     systems, missing = _systems(paper, only)
     folder = data_folder(data)
     kept = Path(output)

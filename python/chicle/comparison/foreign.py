@@ -1,0 +1,76 @@
+"""Contenders that live in a Python environment of their own: ``module:function@PYTHON``.
+
+Other libraries pin versions that exclude each other, so each may have an environment with neither chicle nor anything
+that chicle needs; only numpy. The function gets codes and gives codes::
+
+    # peers.py, installed for that Python or in the working folder
+    def mst(columns, domain, *, epsilon, delta, seed):
+        ...  # columns: name -> array of codes; domain: name -> number of values
+        return {name: codes for name, codes in made.items()}
+
+``chicle compare people.csv -s people.yaml --mechanisms prism,peers:mst@envs/peers/bin/python``. Codes go in and out
+through pipes: no copy of the table is written to disk.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from chicle.counting.records import Records
+from chicle.errors import ParameterError
+from chicle.schema import Schema
+
+__all__ = ["Foreign"]
+
+_OURS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")  # the other environment has its own
+_RUNNER = Path(__file__).with_name("foreign_runner.py")
+
+
+class Foreign:
+    """A contender in another environment.
+
+    Parameters
+    ----------
+    name
+        ``module:function@PYTHON``.
+    """
+
+    def __init__(self, name: str) -> None:
+        function, _, python = name.rpartition("@")
+        self._module, _, self._function = function.partition(":")
+        self._python = shutil.which(python)
+        if not (self._module and self._function):
+            raise ParameterError(f"{name!r} names no function; write module:function@PYTHON")
+        if self._python is None:
+            raise ParameterError(f"{name!r}: there is no Python {python!r}; give the path of one that can be run")
+
+    def __call__(
+        self, records: Records, schema: Schema, *, epsilon: float, delta: float, seed: int, threads: int | None
+    ) -> Records:
+        """Return the synthetic records that the function makes."""
+        del schema, threads
+        domain = dict(records.domain)
+        asked = {"epsilon": epsilon, "delta": delta, "seed": seed}
+        packed = io.BytesIO()
+        head = json.dumps({"domain": domain, "given": asked})
+        np.savez(packed, head=np.array(head), **{f"c{i}": records[name] for i, name in enumerate(domain)})
+        command = [str(self._python), str(_RUNNER), self._module, self._function]
+        environment = {name: value for name, value in os.environ.items() if name not in _OURS}
+        done = subprocess.run(  # noqa: S603 - what the user named
+            command, input=packed.getvalue(), capture_output=True, env=environment, check=False
+        )
+        if done.returncode:
+            # The last line is the kind of the error; its text may quote values of the table.
+            lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+            kind = lines[-1][:80] if lines[-1].isidentifier() else f"exit code {done.returncode}"
+            raise ParameterError(f"{self._module}:{self._function} failed in its environment: {kind}")
+        with np.load(io.BytesIO(done.stdout), allow_pickle=False) as made:
+            columns = {name: made[f"c{i}"] for i, name in enumerate(domain)}
+        return Records(columns, records.domain)
