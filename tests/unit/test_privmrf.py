@@ -23,7 +23,7 @@ def ones(sigma: float) -> list[Measurement]:
 
 
 def test_the_graph_takes_strong_pairs_that_fit() -> None:
-    strong = {("a", "b"): 500.0, ("b", "c"): 400.0, ("a", "c"): 300.0, ("c", "d"): 200.0, ("a", "d"): 3.0}
+    strong = {("a", "b"): 500.0, ("b", "c"): 400.0, ("a", "c"): 300.0, ("c", "d"): 200.0, ("a", "d"): 1.0}
     edges = graph(scores(strong), ones(0.1), DOMAIN, 10**6)
     assert edges == [("a", "b"), ("b", "c"), ("a", "c"), ("c", "d")]
     for limit in (jt_size([("a", "b"), ("b", "c")], DOMAIN), jt_size([("a", "b"), ("c", "d")], DOMAIN)):

@@ -202,3 +202,14 @@ def test_attributes_outside_of_the_workload_are_noted() -> None:
     assert sum("no clique of the workload" in note for note in synth.release_.notes) == 2
     plan = synth.plan(synth.release_.schema)
     assert [step.release for step in plan.steps] == ["records", "contrasts"]
+
+
+def test_the_report_has_the_answers_with_their_errors(tmp_path: Path) -> None:
+    release = chicle.Residual(rho=0.5, workload=[("SEX", "RACE")]).fit(chicle.datasets.census(2_000, d=4)).release_
+    tables = release.transcript.tables_of_contrasts(release.domain)
+    assert tables is not None
+    text = chicle.report(tmp_path / "residual.html", release).read_text()
+    assert "Answers to the workload" in text
+    assert f"{math.sqrt(tables.variance(('SEX', 'RACE'))):.4g}" in text
+    other = chicle.Independent(rho=0.5).fit(chicle.datasets.census(500, d=3)).release_
+    assert "Answers to the workload" not in chicle.report(tmp_path / "other.html", other).read_text()

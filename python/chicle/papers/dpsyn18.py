@@ -25,8 +25,8 @@ DPSYN18 = Paper(
     quick_epsilons=(0.3, 8.0),
     delta=None,
     measures={
-        "nist_density": "NIST density score",
-        "nist_range": "NIST range score",
+        "nist_density": "NIST density score, higher is better",
+        "nist_range": "NIST range score, higher is better",
         "tvd_3": "mean 3-way distance",
         "seconds": "seconds",
     },

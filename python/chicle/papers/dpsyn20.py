@@ -25,7 +25,7 @@ DPSYN20 = Paper(
     delta=None,
     seeds=3,
     measures={
-        "nist_density": "NIST density score",
+        "nist_density": "NIST density score, higher is better",
         "tvd_2": "mean 2-way distance",
         "tvd_3": "mean 3-way distance",
         "seconds": "seconds",

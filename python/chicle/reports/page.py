@@ -13,6 +13,7 @@ from chicle.reports.making import amounts, making, measured, reading, scores
 from chicle.reports.pairs import bounded_pairs, compared_pairs
 from chicle.reports.partitions import partitions
 from chicle.reports.privacy import privacy
+from chicle.reports.workload import workload_answers
 
 __all__ = ["page"]
 
@@ -25,6 +26,7 @@ def page(facts: Facts) -> str:
     sections = [
         None if release is None else privacy(release),
         None if release is None else answers(release, facts.confidence),
+        None if release is None else workload_answers(release, facts.confidence),
         None if evaluation is None else scores(evaluation),
         None if evaluation is None else amounts(evaluation),
         None if release is None or evaluation is not None else bounded_pairs(facts, release),
