@@ -12,6 +12,7 @@ import chicle
 from chicle import Budget, Domain, InfeasibleError, Ledger, Measurement, ParameterError, Schema, Workload
 from chicle.measurements.contrasts import Contrasts, TablesOfContrasts, contrast_weights, contrasts_of
 from chicle.privacy import TestNoise
+from chicle.releases.answers import Count
 from chicle.selection.residual_shares import residual_shares
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 5, "d": 1})
@@ -213,3 +214,16 @@ def test_the_report_has_the_answers_with_their_errors(tmp_path: Path) -> None:
     assert f"{math.sqrt(tables.variance(('SEX', 'RACE'))):.4g}" in text
     other = chicle.Independent(rho=0.5).fit(chicle.datasets.census(500, d=3)).release_
     assert "Answers to the workload" not in chicle.report(tmp_path / "other.html", other).read_text()
+
+
+def test_a_release_answers_counts_with_the_error_of_their_block() -> None:
+    records = chicle.datasets.census(5_000, d=4)
+    ledger = Ledger(Budget(rho=0.5), noise=TestNoise(4))
+    release = chicle.Residual(rho=0.5, workload=[("SEX", "RACE")]).fit(records, ledger=ledger).release_
+    tables = release.transcript.tables_of_contrasts(release.domain)
+    assert tables is not None
+    answer = release.answer(Count(where={"SEX": 0, "RACE": [0, 1, 2]}))
+    (counts,) = records.count([("SEX", "RACE")])
+    assert answer.noise_error == pytest.approx(math.sqrt(tables.variance(("SEX", "RACE"), {"RACE": 3})))
+    assert abs(answer.estimate - counts[0, :3].sum()) < 4 * answer.noise_error  # the noise is fixed
+    assert release.answer(Count(where={"AGE": 3})).standard_error is None

@@ -20,6 +20,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,8 @@ class Foreign:
         asked = {"epsilon": epsilon, "delta": delta, "seed": seed}
         packed = io.BytesIO()
         head = json.dumps({"domain": domain, "given": asked})
-        np.savez(packed, head=np.array(head), **{f"c{i}": records[name] for i, name in enumerate(domain)})
+        arrays: dict[str, Any] = {f"c{i}": records[name] for i, name in enumerate(domain)}
+        np.savez(packed, head=np.array(head), **arrays)
         command = [str(self._python), str(_RUNNER), self._module, self._function]
         environment = {name: value for name, value in os.environ.items() if name not in _OURS}
         done = subprocess.run(  # noqa: S603 - what the user named

@@ -5,6 +5,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +18,10 @@ def _main() -> None:
     out, sys.stdout = sys.stdout.buffer, sys.stderr
     function = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])
     made = function(columns, head["domain"], **head["given"])
-    packed = io.BytesIO()
-    np.savez(packed, **{f"c{i}": np.asarray(made[name]) for i, name in enumerate(head["domain"])})
-    out.write(packed.getvalue())
+    filled = io.BytesIO()
+    arrays: dict[str, Any] = {f"c{i}": np.asarray(made[name]) for i, name in enumerate(head["domain"])}
+    np.savez(filled, **arrays)
+    out.write(filled.getvalue())
 
 
 if __name__ == "__main__":

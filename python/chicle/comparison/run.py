@@ -127,9 +127,11 @@ def _in_a_process(job: Job, timeout: float | None) -> dict[str, Any]:
     # The new process can import whatever this one can.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path)}
     command = [sys.executable, "-m", "chicle.comparison"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipe = subprocess.PIPE
     # A session of its own, so that a run is stopped with the processes that it has started.
-    with subprocess.Popen(command, **pipes, env=environment, start_new_session=True) as process:  # noqa: S603 - ourselves
+    with subprocess.Popen(  # noqa: S603 - ourselves
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
+    ) as process:
         try:
             written, _ = process.communicate(pickle.dumps(job), timeout=timeout)
         except subprocess.TimeoutExpired:

@@ -79,7 +79,7 @@ class Contrasts:
     @property
     def variance(self) -> float:
         """The variance v of the noise that is projected: ``P (M + noise)`` in the header."""
-        return self.sigma**2 / 2 ** len(self.clique)
+        return float(self.sigma**2 / 2.0 ** len(self.clique))
 
     def residual(self) -> Floats:
         """Return the table without its margins, ``H' D^-1 values``: each of its margins is 0."""

@@ -121,6 +121,8 @@ def answer(release: Release, question: Question) -> Answer:
             estimate, noise, sampling = solve(values, sigma)
             if math.isfinite(estimate) and noise > 0:
                 found.append((table.clique, estimate, noise, sampling))
+    if not found and isinstance(question, Count):
+        found += _of_contrasts(release, allowed)
     if not found:
         names = tuple(name for name in schema.domain if name in allowed or name == column)
         records = release.draw(None, _SEED).records
@@ -134,6 +136,21 @@ def answer(release: Release, question: Question) -> Answer:
     noise = math.sqrt(float(weights**2 @ [one[2] ** 2 for one in found]))
     sampling = _of_persons(release) * float(weights @ [one[3] for one in found])
     return Answer(estimate, math.hypot(noise, sampling), noise, tuple(one[0] for one in found))
+
+
+def _of_contrasts(
+    release: Release, allowed: Mapping[str, npt.NDArray[np.bool_]]
+) -> list[tuple[tuple[str, ...], float, float, float]]:
+    """Return a count from tables of contrasts: its noise is known exactly; nothing where none holds it."""
+    tables, domain = release.transcript.tables_of_contrasts(release.domain), release.schema.domain
+    clique = tuple(name for name in domain if name in allowed)
+    own = all(release.domain.get(name) == domain[name] for name in clique)
+    if tables is None or not own or not tables.holds(clique):
+        return []
+    block = tables.values(clique)[np.ix_(*(allowed[name] for name in clique))] if clique else tables.values(clique)
+    sigma = math.sqrt(tables.variance(clique, {name: int(allowed[name].sum()) for name in clique}))
+    estimate, noise, sampling = _count(max(release.total, 1), float(block.sum()), sigma)
+    return [(clique, estimate, noise, sampling)] if noise > 0 else []
 
 
 def _of_persons(release: Release) -> float:

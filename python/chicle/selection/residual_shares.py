@@ -132,7 +132,8 @@ class _Problem:
 
     def variances(self, shares: Floats) -> Floats:
         """Return the variance of a cell of each table at a rho of 1."""
-        return np.bincount(self.table, self.coefficient / shares[self.residual], self.cells.size)
+        parts: Floats = self.coefficient / shares[self.residual]
+        return np.asarray(np.bincount(self.table, parts, self.cells.size), dtype=np.float64)
 
 
 def _least_error(problem: _Problem, loads: Floats) -> Floats:
