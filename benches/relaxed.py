@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from statistics import fmean
 
 import numpy as np
 from tables import data_folder, distance, load
 
 import chicle
+from chicle import Model
 from chicle.models import GraphicalModel, MixtureModel
 from chicle.models.descent import DescentModel
 
-MODELS = {
+MODELS: dict[str, Callable[[], Model]] = {
     "graphical": GraphicalModel,
     "relaxed projection": lambda: MixtureModel(link="projected"),
     "softmax mixture": lambda: MixtureModel(link="softmax"),

@@ -24,7 +24,7 @@ from chicle import Budget, Clique, Desk, Domain, Ledger, Records, Workload
 from chicle.models.denoised import DenoisedModel
 from chicle.models.descent import DescentModel
 from chicle.privacy.budget import budget_shares
-from chicle.selection.residual_shares import residual_shares
+from chicle.selection.residual_shares import Minimise, residual_shares
 
 ADULT = Domain(dict(zip("abcdefghijklmn", (100, 9, 100, 16, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42), strict=True)))
 
@@ -81,18 +81,19 @@ def prism(seeds: int) -> None:
         found: dict[str, list[tuple[float, float]]] = {}
         for seed in range(seeds):
             options = chicle.PrismOptions(sizes=(), theta=0.0)
-            release = chicle.Prism(epsilon=epsilon, delta=1e-9, options=options).fit(real, schema).release_
-            sets = [one.clique for one in release.measurements if len(one.clique) > 1]
-            ones = [event for event in release.ledger.events if event.clique is not None and len(event.clique) == 1]
-            tables = [event for event in release.ledger.events if event.clique is not None and len(event.clique) > 1]
+            synth = chicle.Prism(epsilon=epsilon, delta=1e-9, options=options).fit(real, schema)
+            events = [event for event in synth.ledger_.events if event.clique is not None]
+            sets = [one.clique for one in synth.release_.measurements if len(one.clique) > 1]
+            ones = [event for event in events if len(event.clique or ()) == 1]
+            tables = [event for event in events if len(event.clique or ()) > 1]
             rho = [math.fsum(event.rho("gdp") for event in some) for some in (ones, tables)]
             for how, targets in ways(real, sets, *rho).items():
                 for name, model in (("denoised", DenoisedModel()), ("descent", DescentModel())):
                     made = model.fit(targets, real.domain).records(len(real), seed)
                     errors = distance(real, made, pairs), distance(real, made, triples)
                     found.setdefault(f"{how}, {name}", []).append(errors)
-        for how, errors in found.items():
-            two, three = zip(*errors, strict=True)
+        for how, made_errors in found.items():
+            two, three = zip(*made_errors, strict=True)
             spread = stdev(three) / math.sqrt(len(three)) if len(three) > 1 else math.nan
             print(f"epsilon {epsilon:g}, {how}: {fmean(two):.4f} / {fmean(three):.4f} (se {spread:.4f})", flush=True)
 
@@ -109,13 +110,14 @@ def ways(real: Records, sets: list[Clique], singles: float, tables: float) -> di
     whole.measure_one_ways(rho=singles)
     whole.measure(sets, rho=tables)
     found = {"tables": whole.targets}
-    names = [(name,) for name in real.domain]
-    for minimise in ("error", "variance"):
+    names: list[Clique] = [(name,) for name in real.domain]
+    minimised: tuple[Minimise, ...] = ("error", "variance")
+    for minimise in minimised:
         contrasts = desk()
         contrasts.measure([()], rho=total)
         # 1-ways get the weight that the margins of sets do not give them.
-        weights = {**dict.fromkeys(sets, 1.0), **dict.fromkeys(names, 1.0)}
-        shares = residual_shares(weights, real.domain, minimise=minimise).shares  # type: ignore[arg-type]
+        weights: dict[Clique, float] = dict.fromkeys([*sets, *names], 1.0)
+        shares = residual_shares(weights, real.domain, minimise=minimise).shares
         parts = {clique: share for clique, share in shares.items() if clique}
         scale = math.fsum(parts.values())
         contrasts.measure_contrasts(parts, rho=singles + tables, shares=[share / scale for share in parts.values()])

@@ -116,14 +116,15 @@ def test_what_is_refused_costs_nothing() -> None:
     ledger = Ledger(Budget(rho=1))
     table = Records({"a": [0, 1], "one": [0, 0]}, {"a": 2, "one": 1})
     desk = Desk(table, ledger)
-    for cliques, shares, error in [
+    wrong: list[tuple[Any, list[float], type[Exception]]] = [
         ([()], [1.0], DomainError),
         ([("one",)], [1.0], DomainError),
         ([("a", "one")], [1.0], DomainError),
         ([("nobody",)], [1.0], DomainError),
         ([("a",)], [0.5, 0.5], PrivacyError),
         ([("a",)], [1.5], PrivacyError),
-    ]:
+    ]
+    for cliques, shares, error in wrong:
         with pytest.raises(error):
             desk.measure_contrasts(cliques, rho=0.5, shares=shares)
     with pytest.raises(BudgetExceeded, match="nothing was spent"):

@@ -22,7 +22,7 @@ CLOSURE = [part for size in (1, 2, 3) for part in combinations(TRIPLE, size)]
 
 def tables(noise: Any, truth: Any) -> TablesOfContrasts:
     """Tables of the contrasts of a truth over `TRIPLE` plus given noise: the total's, then an array for each clique."""
-    made = []
+    made: list[Contrasts] = []
     for clique, added in zip(CLOSURE, noise[1:], strict=True):
         lost = tuple(i for i, name in enumerate(TRIPLE) if name not in clique)
         made.append(Contrasts(clique, contrasts_of(truth.sum(axis=lost)) + added, 3.0 + len(made)))
@@ -166,6 +166,7 @@ def test_bounds_come_with_the_release(tmp_path: Path) -> None:
     for release in (synth.release_, again):
         for bound in release.error_bounds([*workload, ("AGE",)]):
             (exact,) = records.count([bound.clique])
+            assert bound.estimate is not None
             error = float(np.abs(bound.estimate - exact).sum())
             assert error <= bound.estimate_error <= 4 * error
         (unknown,) = release.error_bounds([("AGE", "RACE")])
@@ -225,5 +226,6 @@ def test_a_release_answers_counts_with_the_error_of_their_block() -> None:
     answer = release.answer(Count(where={"SEX": 0, "RACE": [0, 1, 2]}))
     (counts,) = records.count([("SEX", "RACE")])
     assert answer.noise_error == pytest.approx(math.sqrt(tables.variance(("SEX", "RACE"), {"RACE": 3})))
+    assert answer.noise_error is not None
     assert abs(answer.estimate - counts[0, :3].sum()) < 4 * answer.noise_error  # the noise is fixed
     assert release.answer(Count(where={"AGE": 3})).standard_error is None

@@ -77,7 +77,7 @@ def _quick_columns(names: Sequence[str], domain: dict[str, int], label: str | No
 def _halves(codes: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """Return whether codes are above their median; or at it, where none is above."""
     above = codes > np.median(codes)
-    return (above if above.any() else codes >= np.median(codes)).astype(np.uint8)
+    return np.asarray(above if above.any() else codes >= np.median(codes), dtype=np.uint8)
 
 
 def _binned(path: Path) -> list[str]:
