@@ -21,6 +21,7 @@ from chicle.mechanisms.variants import mechanism_names
 from chicle.papers import BY_NAME, Ratio, run_paper
 from chicle.papers.page import page, ratio, save
 from chicle.papers.picture import picture
+from chicle.papers.sources import ADULT, TITANIC
 from chicle.papers.tables import digest_of, find
 
 COLUMNS = {"age": 5, "sex": 2, "income>50K": 2, "race": 3}
@@ -153,3 +154,10 @@ def test_a_picture_has_a_line_for_each_system() -> None:
     assert "error &amp; more" in drawn
     assert drawn.count("<circle") == 2
     assert picture("nothing", {"A": []}) == ""
+
+
+def test_the_tables_at_hand_are_those_of_the_pages(shared_data: Path) -> None:
+    for table in (ADULT, TITANIC):
+        found = find(table, shared_data)
+        assert found is not None
+        assert digest_of(found[0]) == table.digest

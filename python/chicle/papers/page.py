@@ -117,7 +117,7 @@ def _about(one: TableOutcome) -> Iterator[str]:
 
 def _ratios(outcome: Outcome) -> str:
     title = next(iter(outcome.paper.measures.values()))
-    rows = [("system", "against", "published", "here", "not better in")]
+    rows = [("system", "against", "published", "here", "1 or more in")]
     for asked in outcome.paper.ratios:
         found = ratio(outcome, asked)
         said = "-" if asked.published is None else f"{asked.published:g}"
@@ -132,10 +132,14 @@ def _table(outcome: Outcome, one: TableOutcome, key: str) -> str:
         return ""
     means, paper = one.runs.means(key), outcome.paper
     rows = [("epsilon", *(f"{epsilon:g}" for epsilon in paper.epsilons))]
-    form = ".2f" if key == "seconds" else ",.0f" if key == "peak_mb" else ".4f"
 
     def shown(values: list[float] | None) -> str:
-        return f"{fmean(values):{form}}" if values else "-"
+        if not values:
+            return "-"
+        value = fmean(values)
+        return (
+            f"{value:,.0f}" if value >= 1_000 or key == "peak_mb" else f"{value:{'.2f' if key == 'seconds' else '.4f'}}"
+        )
 
     rows += [(one.name, *(shown(means.get((one.run, e))) for e in paper.epsilons)) for one in outcome.systems]
     if floor := means.get((FLOOR, None)):

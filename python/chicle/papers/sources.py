@@ -7,37 +7,53 @@ __all__ = ["ACS", "ADULT", "ADULT_QUERIES", "FIRE", "MSNBC", "NEW_YORK", "PUMA",
 ADULT = Table(
     name="Adult",
     folder="adult",
+    digest="ff5544a95a845941",
     source="UCI Adult, as coded in the public repository nist-synthetic-data-2021 of AIM's first author",
     label="income>50K",
 )
 FIRE = Table(
     name="Fire",
     folder="fire",
+    digest="d45b90f6e5ebcb3b",
     source="San Francisco fire calls of the NIST 2018 challenge, from the same repository",
     columns=(),
     note="30 columns; AIM's table has 15 that the paper does not name",
 )
-MSNBC = Table(name="MSNBC", folder="msnbc", source="UCI MSNBC anonymous web data, from the same repository")
-TITANIC = Table(name="Titanic", folder="titanic", source="the public passenger list, from the same repository")
+MSNBC = Table(
+    name="MSNBC",
+    folder="msnbc",
+    digest="5e9d6c1b2ec638b2",
+    source="UCI MSNBC anonymous web data, from the same repository",
+)
+TITANIC = Table(
+    name="Titanic",
+    folder="titanic",
+    digest="e81aa51f47d1e210",
+    source="the public passenger list, from the same repository",
+)
 ADULT_QUERIES = Table(
     name="Adult (queries)",
     folder="adult_queries",
+    digest="5b5068e1011abefb",
     source="UCI Adult as the authors of the iterative methods coded it, in their public repository iterative-dp",
 )
 ACS = Table(
     name="ACS 2018",
     folder="acs2018_income",
+    digest="bc24c13f1296499d",
     source="American Community Survey 2018, public use microdata of the US Census Bureau",
 )
 NEW_YORK = Table(
     name="ACS New York",
     folder="acs2024_ny",
+    digest="079971a05dff0813",
     source="American Community Survey 2024, public use microdata of the US Census Bureau",
     note="stands for the states of the paper, of other years",
 )
 PUMA = Table(
     name="New York and Pennsylvania",
     folder="acs2024_ny_pa_puma",
+    digest="a1e1a2236f8f8202",
     source="American Community Survey 2024, public use microdata of the US Census Bureau",
     note="stands for the challenge's IPUMS table of 2012-2018; scored over all rows, not PUMA by PUMA",
 )
