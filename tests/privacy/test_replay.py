@@ -290,7 +290,7 @@ def test_a_person_moves_every_release_by_no_more_than_its_event_says(
                 assert moved.sum() == abs(len(neighbour) - len(table)), "each row is in one cell"
                 continue
             assert np.linalg.norm(moved.ravel()) <= event.l2_sensitivity * (1 + 1e-12)
-            if event.purpose == "contrasts":
+            if event.purpose == "weighted contrasts":
                 assert event.l2_sensitivity == contrast_sensitivity([DOMAIN[name] for name in event.clique], k)
             elif event.clique is None:
                 assert moved.max() <= scores_move * k * UNITS

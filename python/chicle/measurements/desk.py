@@ -270,7 +270,7 @@ class Desk:
         *,
         rho: float,
         shares: Sequence[float],
-        purpose: str = "contrasts",
+        purpose: str = "weighted contrasts",
         memory_limit: int = MEMORY_LIMIT,
     ) -> list[Contrasts]:
         """Release the contrasts of cliques, what their tables say beyond their margins, with exactly rounded noise.

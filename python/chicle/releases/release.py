@@ -567,6 +567,8 @@ class Release:
     def _head(self) -> str:
         cells = sum(measurement.values.size for measurement in self.measurements)
         kept = f"{len(self.measurements)} measurements of {cells:,} cells"
+        if contrasts := self.transcript.contrasts:
+            kept += f" and contrasts of {len(contrasts):,} cliques"
         beside = f", {len(self.fine_one_ways)} fine 1-ways" if self.fine_one_ways else ""
         return f"Release of {kept} over {self.domain!r}{beside}"
 
