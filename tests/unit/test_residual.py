@@ -199,6 +199,20 @@ def test_what_cannot_be_done_is_said_before_anything_is_spent() -> None:
             chicle.Residual(epsilon=1, delta=1e-9, **wrong).plan(schema)
 
 
+def test_what_no_model_holds_costs_nothing() -> None:
+    """All pairs of many attributes are one clique of a graph; a denoised model needs 1-ways of all attributes."""
+    census = chicle.datasets.census(300, d=12)
+    for model, workload, error in (
+        ("graphical", None, InfeasibleError),
+        ("denoised", [("SEX",)], chicle.DomainError),
+    ):
+        ledger = Ledger(Budget(epsilon=1, delta=1e-9))
+        synth = chicle.Residual(epsilon=1, delta=1e-9, workload=workload, model=model)
+        with pytest.raises(error):
+            synth.fit(census, ledger=ledger)
+        assert not ledger.events
+
+
 def test_attributes_outside_of_the_workload_are_noted() -> None:
     synth = chicle.Residual(rho=0.5, workload=[("SEX",)]).fit(chicle.datasets.census(500, d=3))
     assert sum("no clique of the workload" in note for note in synth.release_.notes) == 2

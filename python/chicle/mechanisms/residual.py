@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chicle._checks import MEMORY_LIMIT, integer, number
+from chicle._checks import integer, number
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
-from chicle.measurements.contrasts import TablesOfContrasts, contrast_sensitivity
+from chicle.measurements.contrasts import Contrasts, TablesOfContrasts, contrast_sensitivity
 from chicle.measurements.desk import Desk
+from chicle.measurements.measurement import Measurement
 from chicle.mechanisms.base import Mechanism, register_mechanism
 from chicle.mechanisms.stages import Setting, Stage, Stages, count_stage
 from chicle.models.base import Model, model_of
-from chicle.models.pgm import GraphicalModel, model_bytes
 from chicle.plans import Step, noise_errors
 from chicle.privacy.budget import calibrate
 from chicle.releases.bounds import Distance
@@ -111,14 +111,16 @@ class Residual(Mechanism):
 
     def check(self, domain: Domain) -> None:
         """Raise for parameters that cannot be used."""
-        self._plan(domain)
-        if model_of(self.model) is GraphicalModel:
-            size = model_bytes([clique for clique in self._workload(domain).closure() if clique], domain)
-            if size > MEMORY_LIMIT:
-                raise InfeasibleError(
-                    f"a graphical model of this workload takes {size:.3g} bytes, above {MEMORY_LIMIT:.3g}; "
-                    "leave out model='graphical', or give a workload of fewer cliques"
-                )
+        plan = self._plan(domain)
+        # A model says what it cannot hold when it is fitted; tables of even counts have the shapes of the real ones.
+        even = []
+        for clique, share in plan.shares.items():
+            shape = domain.shape(clique)
+            if clique:
+                sigma = calibrate(share, l2_sensitivity=contrast_sensitivity(shape, 1))
+                even.append(Contrasts(clique, np.zeros([size - 1 for size in shape], dtype=np.int64), sigma))
+        total = Measurement((), np.array(1_000), calibrate(plan.shares[()]))
+        model_of(self.model)().fit([total, *TablesOfContrasts(even, total, domain).targets()], domain)
 
     def stages(self, setting: Setting) -> Stages:
         """Share the budget among the residuals of the workload."""
