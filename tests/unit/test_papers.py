@@ -97,6 +97,17 @@ def test_runs_are_resumed_and_told(folder: Path) -> None:
     assert save(again, folder / "out").exists()
 
 
+def test_a_part_can_be_run(folder: Path) -> None:
+    given = {"tables": ["adult"], "epsilons": [2.0, 3.0], "seeds": 1, "only": ["independent"], "role": "judge"}
+    outcome = run_paper("aim", data=folder / "data", output=folder / "out", threads=1, **given)  # type: ignore[arg-type]
+    (one,) = outcome.tables
+    assert one.runs is not None
+    assert [row["epsilon"] for row in one.runs.rows] == [2.0, 3.0, None]
+    assert "| epsilon | 2 | 3 |" in page(outcome)
+    none = run_paper("aim", data=folder / "data", output=folder / "out", tables=["adult"], role="develop")
+    assert not none.tables
+
+
 def test_missing_mechanisms_are_named(folder: Path) -> None:
     outcome = run_paper("gem", data=folder / "data", output=folder / "out", quick=True, only=["PMWPub"])
     assert [one.name for one in outcome.missing] == ["PMWPub"]
@@ -112,8 +123,11 @@ def test_what_is_wrong_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         run_paper("aim", output=folder)
     with pytest.raises(ParameterError, match="no folder"):
         run_paper("aim", data=folder / "nowhere", output=folder)
-    with pytest.raises(ParameterError, match="compares no 'magic'"):
-        run_paper("aim", data=folder / "data", output=folder, only=["magic"])
+    for wrong in ({"only": ["magic"]}, {"tables": ["magic"]}):
+        with pytest.raises(ParameterError, match=r"has no (system|table) 'magic'"):
+            run_paper("aim", data=folder / "data", output=folder, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="seeds"):
+        run_paper("aim", data=folder / "data", output=folder, seeds=0)
 
 
 def test_a_ratio_is_the_geometric_mean(folder: Path) -> None:

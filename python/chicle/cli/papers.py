@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from chicle.cli.arguments import command
+from chicle.cli.arguments import command, numbers
 from chicle.cli.terminal import Progress, say
 
 __all__ = ["add"]
@@ -32,6 +32,9 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.add_argument("-o", "--output", metavar="OUT", default="papers", help="the folder of results (default papers)")
     made.add_argument("--quick", action="store_true", help="few rows, attributes and budgets, one run each")
     made.add_argument("--only", metavar="A,B", help="run these systems only")
+    made.add_argument("--tables", metavar="A,B", help="run these tables only")
+    made.add_argument("--epsilon", type=numbers, metavar="A,B", help="the budgets, instead of the paper's")
+    made.add_argument("--seeds", type=int, help="runs of each, instead of the paper's")
     made.add_argument("--role", choices=("develop", "judge"), help="run the tables to tune on, or those that judge")
     made.add_argument("--timeout", type=float, metavar="SECONDS", help="stop a run after this many seconds")
     made.add_argument("--threads", type=int, help="number of threads of a run (default: all cores)")
@@ -52,6 +55,9 @@ def _run(arguments: argparse.Namespace) -> int:
             output=folder,
             quick=arguments.quick,
             only=[] if arguments.only is None else arguments.only.split(","),
+            tables=[] if arguments.tables is None else arguments.tables.split(","),
+            epsilons=arguments.epsilon,
+            seeds=arguments.seeds,
             role=arguments.role,
             timeout=arguments.timeout,
             threads=arguments.threads,

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from chicle._checks import integer
 from chicle.comparison import Comparison, compare
 from chicle.comparison.comparison import FLOOR
 from chicle.comparison.held_out import Role, role_of
@@ -30,6 +31,8 @@ from chicle.schema import Schema
 from chicle.workload import Workload
 
 __all__ = ["BY_NAME", "Outcome", "TableOutcome", "run_paper"]
+
+_One = TypeVar("_One", System, Table)
 
 BY_NAME: Mapping[str, Paper] = {paper.name: paper for paper in (PRIVSYN, AIM, GEM, DPSYN18, DPSYN20, CHICLE)}
 """Every paper, by its name on the command line."""
@@ -96,6 +99,9 @@ def run_paper(
     output: str | PathLike[str],
     quick: bool = False,
     only: Sequence[str] = (),
+    tables: Sequence[str] = (),
+    epsilons: Sequence[float] | None = None,
+    seeds: int | None = None,
     role: Role | None = None,
     timeout: float | None = None,
     threads: int | None = None,
@@ -115,6 +121,10 @@ def run_paper(
         Whether to run the quick form: few rows, few attributes, few budgets, one seed.
     only
         Systems to run, by their names in the paper; all, if empty.
+    tables
+        Tables to run, by their names in the paper; all, if empty.
+    epsilons, seeds
+        The budgets, and how often each is run, instead of the paper's.
     role
         Run the tables of this role only: those that constants may be set on, or those that judge.
     timeout
@@ -129,13 +139,19 @@ def run_paper(
     paper = BY_NAME[name]
     if quick:
         paper = replace(paper, epsilons=paper.quick_epsilons, seeds=1)
+    if epsilons is not None:
+        paper = replace(paper, epsilons=tuple(epsilons))
+    if seeds is not None:
+        paper = replace(paper, seeds=integer("seeds", seeds, 1))
+    if tables:
+        paper = replace(paper, tables=_named("table", tables, {table.name.lower(): table for table in paper.tables}))
     if role is not None:
         paper = replace(paper, tables=[table for table in paper.tables if role_of(table.name) == role])
     systems, missing = _systems(paper, only)
     folder = data_folder(data)
     kept = Path(output)
     kept.mkdir(parents=True, exist_ok=True)
-    begun, tables = time.monotonic(), []
+    begun, outcomes = time.monotonic(), list[TableOutcome]()
     there = [(table, found) for table in paper.tables if (found := find(table, folder, quick=quick)) is not None]
     if quick:
         left_out = {table.name for table, _ in there[QUICK_TABLES:]}
@@ -159,9 +175,9 @@ def run_paper(
         )
         whole = not quick and not table.columns and not table.binary and bool(table.digest)
         other = whole and digest_of(records) != table.digest
-        tables.append(TableOutcome(table, runs, len(records), len(records.domain), other))
-    tables += [TableOutcome(table) for table in paper.tables if table.name not in at_hand]
-    return Outcome(paper, quick, systems, missing, tuple(tables), time.monotonic() - begun)
+        outcomes.append(TableOutcome(table, runs, len(records), len(records.domain), other))
+    outcomes += [TableOutcome(table) for table in paper.tables if table.name not in at_hand]
+    return Outcome(paper, quick, systems, missing, tuple(outcomes), time.monotonic() - begun)
 
 
 def _compare(
@@ -199,14 +215,17 @@ def _compare(
 def _systems(paper: Paper, only: Sequence[str]) -> tuple[tuple[System, ...], tuple[System, ...]]:
     """Return the systems that can be run, and those that there is no mechanism of."""
     known = mechanism_names()
-    there = {system.name.lower(): system for system in paper.systems}
-    for name in only:
-        if name.lower() not in there:
-            names = ", ".join(system.name for system in paper.systems)
-            raise ParameterError(f"{paper.name} compares no {name!r}; it compares {names}")
-    chosen = [there[name.lower()] for name in only] or list(paper.systems)
+    chosen = _named("system", only, {system.name.lower(): system for system in paper.systems}) or list(paper.systems)
     runs = [system for system in chosen if ":" in system.run or system.run in known]
     return tuple(runs), tuple(system for system in chosen if system not in runs)
+
+
+def _named(what: str, names: Sequence[str], there: Mapping[str, _One]) -> list[_One]:
+    """Return what has the given names, whatever their case."""
+    for name in names:
+        if name.lower() not in there:
+            raise ParameterError(f"the paper has no {what} {name!r}; it has {', '.join(there)}")
+    return [there[name.lower()] for name in names]
 
 
 class _Clock:
