@@ -126,6 +126,7 @@ class Tape:
         at = len(self.events)
         self.events.append(event)
         self.exact.append(values)
+        self.weights.append(1.0)
         if self.replayed is None:
             noisy = door.release_pure(values, event, ledger)
         else:

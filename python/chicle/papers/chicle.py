@@ -30,7 +30,7 @@ CHICLE = Paper(
         System("PrivBayes", "privbayes"),
         System("Residual", "residual", "all pairs"),
         System("Gaussian", "gaussian", "all pairs"),
-        System("DPSyn", "dpsyn", "chicle has no DPSyn in this version"),
+        System("DPSyn", "dpsyn"),
         System("Independent", "independent"),
     ),
     epsilons=(0.2, 1.0, 5.0),

@@ -14,7 +14,7 @@ DPSYN18 = Paper(
     ),
     tables=(FIRE, absent("Colorado", "1940 census of Colorado, IPUMS, in the files of the NIST 2018 challenge")),
     systems=(
-        System("DPSyn", "dpsyn", "chicle has no DPSyn in this version"),
+        System("DPSyn", "dpsyn"),
         System("PrivSyn", "privsyn"),
         System("MST", "mst", "the winner of the challenge's last match, in its general form"),
         System("PrivBayes", "privbayes"),

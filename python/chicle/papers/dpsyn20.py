@@ -14,7 +14,7 @@ DPSYN20 = Paper(
     ),
     tables=(PUMA, absent("Ohio and Illinois", "IPUMS USA 2012-2018, in the files of the NIST 2020 challenge")),
     systems=(
-        System("DPSyn", "dpsyn", "chicle has no DPSyn in this version"),
+        System("DPSyn", "dpsyn"),
         System("PrivSyn", "privsyn"),
         System("MST", "mst"),
         System("Independent", "independent"),
