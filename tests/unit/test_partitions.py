@@ -382,8 +382,7 @@ def test_partitions_come_out_different(way: Any) -> None:
     made = synth.sample(8_000, seed=0)
     rows, there, tvd = errors_by(real, made, ("part",), {1: [("a",), ("b",), ("c",)]}, None)
     assert np.abs(rows - there).max() <= 2
-    assert np.nanmax(tvd[1]) < 0.03
-    assert np.isnan(tvd[1][4]), "the last partition is empty in both"
+    assert tvd[1][:4].max() < 0.05, "where shares of the whole would be off by .2"
 
 
 def test_what_a_partitioned_release_cannot_do_is_said() -> None:
