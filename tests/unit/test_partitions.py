@@ -25,6 +25,7 @@ from chicle.partition.pool import Pool, rake, systematic
 from chicle.partition.rule import choose, forecast, share_of_partitions
 from chicle.partition.shrink import mean_sizes, shrunk_shares, steady_sizes
 from chicle.partition.sizes import SizesBudget, sizes_budget
+from chicle.privacy import TestNoise
 from chicle.query import QueryLike
 from tests.countables import KINDS
 
@@ -475,3 +476,18 @@ def test_a_report_has_a_table_of_partitions(tmp_path: Path) -> None:
     public = chicle.report(tmp_path / "p.html", synth.release_).read_text(encoding="utf-8")
     assert "NOT PRIVATE" not in public
     assert "Partitions" in public
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_in_passes_are_fitted_as_rows_in_memory(way: Any) -> None:
+    """The same test noise gives the same release, whether groups are cut out of tables or of rows."""
+    real = table(600)
+    columns = {name: real[name].astype(np.int64) for name in real}
+    batches = [pa.table({name: codes[at : at + 250] for name, codes in columns.items()}) for at in range(0, 600, 250)]
+    schema = Schema({name: {"type": "coded", "values": size} for name, size in real.domain.items()})
+    found = []
+    for source in (pa.table(columns), lambda: iter(batches)):
+        ledger = Ledger(Budget(**BUDGET), noise=TestNoise(3))
+        fitted = chicle.Prism(**BUDGET).fit(source, schema, partition=Partition(("part",), way=way), ledger=ledger)
+        found.append([(one.query.key, one.values.tolist()) for one in fitted.release_.measurements])
+    assert found[0] == found[1]
