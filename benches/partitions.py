@@ -21,6 +21,7 @@ import resource
 import sys
 import time
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ import chicle
 from chicle import Records, Schema
 from chicle.evaluation.partitions import errors_by
 from chicle.partition import Partition
+from chicle.partition.declared import Way
 
 COLUMNS = (
     *(
@@ -153,7 +155,7 @@ def made(table: Table, way: str, epsilon: float, seed: int) -> tuple[Records, st
         synth.fit(table.records, table.schema)
     else:
         kind, _, share = way.partition(":")
-        asked = Partition((table.by,), way=kind, share=float(share) if share else None)
+        asked = Partition((table.by,), way=cast("Way", kind), share=float(share) if share else None)
         synth.fit(table.records, table.schema, partition=asked)
     return synth.sample(seed=seed), next((note for note in synth.release_.notes if "partitions" in note), "")
 
@@ -183,9 +185,9 @@ def main() -> None:
     epsilons = [float(one) for one in (rest[0] if rest else "0.3,1,3").split(",")]
     if kind == "thousand":
         table = thousand()
-        start = time.perf_counter(), time.process_time()
+        begin = time.perf_counter(), time.process_time()
         synthetic, note = made(table, "auto", epsilons[0] if rest else 1.0, 0)
-        wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
+        wall, cpu = time.perf_counter() - begin[0], time.process_time() - begin[1]
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(f"{wall:.0f} s, {cpu:.0f} s of CPU, {peak:.2f} GB at most; {note}")
         print(figures(table, synthetic))

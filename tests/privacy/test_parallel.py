@@ -68,11 +68,11 @@ def test_some_rows_move_their_part_of_what_all_move(k: int) -> None:
                     parts = 0.0
                     for x, old, new in zip(mine, before, after, strict=True):
                         moved = np.abs(np.asarray(new[name], dtype=np.float64) - old[name])
-                        far = moved.max() if name in ("distances", "dependence") else np.linalg.norm(moved)
+                        far = float(moved.max() if name in ("distances", "dependence") else np.linalg.norm(moved))
                         assert far <= x * most * (1 + 1e-12), name
                         parts += (far / (k * most)) ** 2
                     assert parts <= 1 + 1e-9, "all groups together cost what one costs"
-                    attained = max(attained, parts)
+                    attained = max(attained, float(parts))
     assert attained == pytest.approx(1), "or the bound is loose"
 
 

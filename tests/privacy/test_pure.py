@@ -54,7 +54,7 @@ def test_a_budget_sets_epsilon_aside(how: str) -> None:
     assert budget.epsilon_at(1e-9) * (1 + 1e-9) >= 1
     assert budget.epsilon_at(1e-9) == pytest.approx(1)
     assert Budget(**budget.promise()) == budget
-    for wrong in ({"epsilon": 1, "delta": 1e-9, "pure": 1.0}, {"rho": 1.0, "pure": 0.1}, {"mu": 1.0, "pure": 0.1}):
+    for wrong in ({"epsilon": 1, "delta": 1e-9, "pure": 1.1}, {"rho": 1.0, "pure": 0.1}, {"mu": 1.0, "pure": 0.1}):
         with pytest.raises(PrivacyError, match="pure"):
             Budget(**wrong)  # type: ignore[arg-type]
     with pytest.raises(PrivacyError, match="pure"):

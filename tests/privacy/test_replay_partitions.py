@@ -92,8 +92,8 @@ def cost(event: Any, mine: Any, theirs: Any, sensitivity: int | None, how: str) 
         epsilon = event.epsilon * float(moved.max()) / sensitivity
         if not epsilon:
             return 0.0
-        return accounting.choice_mu(epsilon=epsilon) ** 2 / 2 if how == "gdp" else epsilon**2 / 8
-    return float(np.linalg.norm(moved.ravel()) ** 2) / (2 * event.sigma**2)
+        return float(accounting.choice_mu(epsilon=epsilon) ** 2 / 2 if how == "gdp" else epsilon**2 / 8)
+    return float(np.linalg.norm(moved.ravel()) ** 2 / (2 * event.sigma**2))
 
 
 @pytest.mark.parametrize("way", ["independent", "pooled", "attribute"])

@@ -140,7 +140,7 @@ class PartitionedModel(CountedModel):
                 weight = 1 / (one.values.size * one.sigma**2)
                 precision[place] += weight
                 found[place] += weight * float(one.floats.sum())
-        return np.maximum(found / precision, 0.0)
+        return np.asarray(np.maximum(found / precision, 0.0), dtype=np.float64)
 
     def only(self, codes: Mapping[str, npt.NDArray[Any]]) -> PartitionedModel:
         """Return the model of some partitions alone: those with given codes of some of their attributes."""

@@ -84,7 +84,7 @@ def shrunk_shares(
     """
     above = [np.broadcast_to(share, (len(sizes), share.size)) for share in shares]
     if parents.max(initial=0) > 0:
-        members, sums = np.bincount(parents), np.bincount(parents, sizes)
+        members, sums = np.bincount(parents), np.asarray(np.bincount(parents, sizes), dtype=np.float64)
         held = [_summed(table, parents) for table in tables]
         # The parent's noise is that of all its children; a root mean square serves parents of several sizes.
         noise = [sigma * float(np.sqrt(np.mean(members))) for sigma in sigmas]
