@@ -45,7 +45,7 @@ class PMWPub(QueryRounds[WeightedRowsModel]):
     >>> here, there = chicle.datasets.census(5_000, d=5, seed=1), chicle.datasets.census(5_000, d=5, seed=2)
     >>> synth = chicle.PMWPub(epsilon=1, delta=1e-9).fit(here, public=there)
     >>> synth.release_.transcript.notes[0]
-    "public data are used as evidence: 5,000 rows of 'SEX', 'AGE', 'COUNTY', 'RACE', 'MARST'"
+    "public data are used as evidence: a table (digest 0), 5,000 rows of 'SEX', 'AGE', 'COUNTY', 'RACE', 'MARST'"
     """
 
     public_data = "needed"
