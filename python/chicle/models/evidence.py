@@ -254,7 +254,10 @@ class EvidenceModel(DenoisedModel):
         belief = self._belief
         arrays = super().to_arrays() | {f"own-{name}": array for name, array in self._model.state().items()}
         arrays["believed"] = np.array([belief.weight((name,)) for name in self.domain])
-        arrays["belief"] = np.array([belief.slope, belief.error, belief.tables, belief.trusted], dtype=np.float64)
+        start = self._rows is not None
+        arrays["belief"] = np.array(
+            [belief.slope, belief.error, belief.tables, belief.trusted, start], dtype=np.float64
+        )
         arrays["one-way-sigmas"] = np.array([one.sigma for one in self._one_ways])
         arrays |= {f"one-way-{i}": one.floats for i, one in enumerate(self._one_ways)}
         if self._rows is not None:
@@ -265,19 +268,21 @@ class EvidenceModel(DenoisedModel):
     def from_arrays(self, state: State) -> None:
         """Take on what was learnt; nothing is fitted."""
         super().from_arrays(state)
-        slope, error, tables, trusted = state["belief"].tolist()
+        slope, error, tables, trusted, start = state["belief"].tolist()
         of_attribute = {
             name: (weight, 0.0) for name, weight in zip(self.domain, state["believed"].tolist(), strict=True)
         }
         self._belief = Belief(slope, error, int(tables), bool(trusted), of_attribute)
         own = {name.removeprefix("own-"): array for name, array in state.items() if name.startswith("own-")}
         self._model = self.unaided().restore(own, self.domain)
+        if self._model.merge.domain != self.merge.domain:
+            raise DomainError("the mechanism's own model is over other merged values")
         self._one_ways = [
             Measurement((name,), state[f"one-way-{i}"], float(state["one-way-sigmas"][i])).checked(self.domain)
             for i, name in enumerate(self.domain)
         ]
         self._rows = None
-        if "row-weights" in state:
+        if start:
             merged = self.merge.domain
             rows = Records({name: state[f"row-{i}"] for i, name in enumerate(merged)}, merged)
             self._rows = RakedRows(rows, state["row-weights"])
