@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from chicle.domain import Clique
 
-__all__ = ["LEAST", "Belief", "Estimate", "Seen", "believe"]
+__all__ = ["LEAST", "OWN", "Belief", "Estimate", "Seen", "believe"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,7 +35,9 @@ LEAST = 0.25
 """The slope that must be exceeded by two standard errors for public data to be used."""
 
 _CLEARLY = 2
-_OWN = 0.4  # the variance of a mechanism's own estimate, in units of the noise: what its denoising leaves
+OWN = 0.4
+"""The variance of a mechanism's own estimate of a table, in units of the noise: what its denoising leaves."""
+
 _FEW = 2  # tables from which a spread of slopes can be seen
 _SPREAD = 0.1  # variance of slopes, where it cannot be seen
 _SMALL = 1e-4  # and its least value
@@ -228,6 +230,6 @@ def _estimate(one: Seen, expected: Floats, belief: Belief) -> Estimate:
     drift = drift * np.clip((excess * whole / noise + 1) / (whole**2 / noise + 1), *_FACTORS)
     kept = drift / (drift + one.variance)
     posterior, variance = expected + kept * (one.noisy - expected), kept * one.variance
-    own = _OWN * one.variance
+    own = OWN * one.variance
     values = (own * posterior + variance * one.own) / (own + variance)
     return Estimate(values, float(np.sqrt((own * variance / (own + variance)).mean())))

@@ -169,7 +169,7 @@ class Model(ABC):
         return type(self)(**self.params())
 
     def told(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-        """Return the measurements by which the 1-ways of records are settled: those that were released, by default."""
+        """Return the measurements by which 1-ways of records are settled (`releases.settling`): all, by default."""
         _ = self.domain
         return measurements
 

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from chicle.counting.records import Records
 from chicle.denoising.absorb import absorb
 from chicle.denoising.deviations import PublicDeviations
-from chicle.denoising.evidence import Belief, Seen, believe
+from chicle.denoising.evidence import OWN, Belief, Seen, believe
 from chicle.denoising.prior import posterior_counts
 from chicle.domain import Domain
 from chicle.errors import DomainError
@@ -117,10 +117,9 @@ class EvidenceModel(DenoisedModel):
         return self._belief
 
     def told(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-        """Return the estimated 1-ways, over values before any merge."""
-        del measurements
+        """Return the measurements of attributes that public rows lack: the others have steady tails from these rows."""
         _ = self.domain
-        return self._one_ways
+        return [one for one in measurements if not self._seen.intersection(one.clique)]
 
     def fit_tables(
         self,
@@ -138,10 +137,7 @@ class EvidenceModel(DenoisedModel):
         self._model = own
         measured = check_all([one for one in measurements if one.whole], self.domain)
         counts = {name: self._counts(name, measured, own, self.public) for name in self.domain}
-        self._one_ways = [
-            Measurement((name,), values, float(np.sqrt(variances.mean())))
-            for name, (values, variances) in counts.items()
-        ]
+        self._seen = frozenset(self.public.domain)
         self._merge = _resplit(self.merge, {name: values for name, (values, _) in counts.items()})
         merged = [self.merge.over(one) for one in measured if len(one.clique) > 1]
         singles = [self._single(name, *counts[name], merged) for name in self.domain]
@@ -231,7 +227,10 @@ class EvidenceModel(DenoisedModel):
             for i in known
         ]
         self._belief, estimates = believe(seen, trusted=self.role == "trusted", sampling=total / raked.effective)
-        made = [replace(one, values=values) for one, values in zip(tables, expected, strict=True)]
+        made = [
+            replace(one, values=values, sigma=one.sigma * OWN**0.5)
+            for one, values in zip(tables, expected, strict=True)
+        ]
         for i, estimate in zip(known, estimates, strict=False):
             made[i] = replace(made[i], values=estimate.values, sigma=estimate.sigma)
         return [*made, *(self._pairs(public, queries) if self._belief.used else [])]
@@ -258,8 +257,7 @@ class EvidenceModel(DenoisedModel):
         arrays["belief"] = np.array(
             [belief.slope, belief.error, belief.tables, belief.trusted, start], dtype=np.float64
         )
-        arrays["one-way-sigmas"] = np.array([one.sigma for one in self._one_ways])
-        arrays |= {f"one-way-{i}": one.floats for i, one in enumerate(self._one_ways)}
+        arrays["seen-attributes"] = np.array([name in self._seen for name in self.domain])
         if self._rows is not None:
             arrays |= {f"row-{i}": self._rows.rows[name] for i, name in enumerate(self.merge.domain)}
             arrays["row-weights"] = self._rows.weights
@@ -277,10 +275,7 @@ class EvidenceModel(DenoisedModel):
         self._model = self.unaided().restore(own, self.domain)
         if self._model.merge.domain != self.merge.domain:
             raise DomainError("the mechanism's own model is over other merged values")
-        self._one_ways = [
-            Measurement((name,), state[f"one-way-{i}"], float(state["one-way-sigmas"][i])).checked(self.domain)
-            for i, name in enumerate(self.domain)
-        ]
+        self._seen = frozenset(name for name, seen in zip(self.domain, state["seen-attributes"], strict=True) if seen)
         self._rows = None
         if start:
             merged = self.merge.domain
