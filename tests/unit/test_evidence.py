@@ -226,7 +226,7 @@ def measured(records: Records, cliques: list[tuple[str, ...]], sigma: float, see
 
 
 def error(model: Any, truth: Records) -> float:
-    made = model.records(len(truth), seed=0)
+    made: Records = model.records(len(truth), seed=0)
     triples = list(combinations(DOMAIN, 3))
     return sum(
         np.abs(a / len(truth) - b / len(made)).sum()

@@ -257,9 +257,11 @@ class EvidenceModel(DenoisedModel):
         arrays["belief"] = np.array(
             [belief.slope, belief.error, belief.tables, belief.trusted, start], dtype=np.float64
         )
-        arrays["seen-attributes"] = np.array([name in self._seen for name in self.domain])
+        arrays["seen-attributes"] = np.array([name in self._seen for name in self.domain], dtype=np.uint8)
         if self._rows is not None:
-            arrays |= {f"row-{i}": self._rows.rows[name] for i, name in enumerate(self.merge.domain)}
+            columns = [self._rows.rows[name] for name in self.merge.domain]
+            wide = [codes if codes.dtype == np.uint8 else codes.astype(np.uint32) for codes in columns]
+            arrays |= {f"row-{i}": codes for i, codes in enumerate(wide)}
             arrays["row-weights"] = self._rows.weights
         return arrays
 
