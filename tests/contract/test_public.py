@@ -122,6 +122,18 @@ def test_constraints_coarse_and_combined_columns(make: Callable[..., Mechanism],
     assert made.equals(release.sample(900, seed=0))
 
 
+@pytest.mark.parametrize("way", ["pooled", "independent", "attribute"])
+def test_partitioned_tables_use_them_for_the_whole(way: Any, tmp_path: Path) -> None:
+    here, there = chicle.datasets.census(4_000, d=5, seed=1), chicle.datasets.census(3_000, d=5, seed=2)
+    partition = chicle.Partition(("SEX",), way=way)
+    release = chicle.Prism(**BUDGET).fit(here, partition=partition, public=there).release_
+    told = [note for note in release.notes if note.startswith("public data: ") or "without public data" in note]
+    assert len(told) == 1
+    assert ("without" in told[0]) is (way == "independent")
+    release.save(tmp_path / "r.chicle")
+    assert same(release.sample(500, seed=0), chicle.load(tmp_path / "r.chicle").sample(500, seed=0))
+
+
 def test_typed_columns_settle_at_what_was_estimated() -> None:
     """Ordered columns keep the better 1-ways: the noisy ones alone would undo them. The noise is that of a seed."""
     rng = np.random.default_rng(0)

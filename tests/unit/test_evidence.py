@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chicle import Domain, DomainError, Measurement, Query, Records
+from chicle import Domain, DomainError, Measurement, Model, Query, Records
 from chicle.denoising.deviations import PublicDeviations
 from chicle.denoising.evidence import LEAST, Seen, believe
 from chicle.denoising.prior import posterior_counts
@@ -225,13 +225,11 @@ def measured(records: Records, cliques: list[tuple[str, ...]], sigma: float, see
     ]
 
 
-def error(model: Any, truth: Records) -> float:
-    made: Records = model.records(len(truth), seed=0)
+def error(model: Model, truth: Records) -> float:
+    made = model.records(len(truth), seed=0)
     triples = list(combinations(DOMAIN, 3))
-    return sum(
-        np.abs(a / len(truth) - b / len(made)).sum()
-        for a, b in zip(truth.count(triples), made.count(triples), strict=True)
-    )
+    counts = zip(truth.count(triples), made.count(triples), strict=True)
+    return float(sum(np.abs(a / len(truth) - b / len(made)).sum() for a, b in counts))
 
 
 @pytest.mark.parametrize("own", [DenoisedModel(), GraphicalModel(iterations=200)])

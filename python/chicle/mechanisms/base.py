@@ -135,8 +135,9 @@ class Mechanism(ABC):
     def run_beside_public(self, desk: Desk) -> Model:
         """Spend the budget at a desk; return the model, improved by the public rows of the desk if they are weighed."""
         model = self.run(desk)
-        weighed = desk.public is not None and self.public_data == "weighed" and isinstance(model, Model)
-        return beside_public(model, desk, desk.public) if weighed else model
+        if desk.public is None or self.public_data != "weighed" or not isinstance(model, Model):
+            return model
+        return beside_public(model, desk, desk.public)
 
     def check(self, domain: Domain) -> None:
         """Raise for parameters that cannot be used on these attributes, before anything is spent; by default never."""
@@ -388,8 +389,10 @@ class Mechanism(ABC):
             )
             if public_rows is not None:
                 desk.note(public_rows.note)
-            whole = partition is None
-            model = self.run_beside_public(desk) if whole else run_partitioned(self, desk, partition, sizes)
+            if partition is None:
+                model = self.run_beside_public(desk)
+            else:
+                model = run_partitioned(self, desk, partition, sizes)
             desk.close()
             _check_run(model, desk)
             told = [] if persons is None else [persons.note()]

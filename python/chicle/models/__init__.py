@@ -1,7 +1,7 @@
 """From measurements to records. Everything here is post-processing: it cannot reach the private data.
 
 `base` says what a model is. `independent`, `descent`, `denoised`, `composed`, `dpsyn` and `pgm` hold one family each;
-`gum`, `mcf`, `descent` and `draws` hold the record kernels that they use. `evidence` puts public rows beside any of them.
+`gum`, `mcf`, `descent` and `draws` hold the record kernels that they use. `evidence` puts public rows beside any model.
 """
 
 from chicle.models.base import Model, model_of, register_model
