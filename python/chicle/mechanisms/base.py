@@ -389,10 +389,7 @@ class Mechanism(ABC):
             )
             if public_rows is not None:
                 desk.note(public_rows.note)
-            if partition is None:
-                model = self.run_beside_public(desk)
-            else:
-                model = run_partitioned(self, desk, partition, sizes)
+            model = self.run_beside_public(desk) if partition is None else run_partitioned(self, desk, partition, sizes)
             desk.close()
             _check_run(model, desk)
             told = [] if persons is None else [persons.note()]

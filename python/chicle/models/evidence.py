@@ -75,8 +75,8 @@ class EvidenceModel(DenoisedModel):
     >>> desk = chicle.Desk(here, chicle.Ledger(chicle.Budget(epsilon=1, delta=1e-9)))
     >>> measured = [*desk.measure_one_ways(rho=desk.left / 2), *desk.measure([("SEX", "AGE")], rho=desk.left)]
     >>> model = EvidenceModel(public=there).fit(measured, here.domain)
-    >>> model.belief.tables, len(model.records(100, seed=0))
-    (1, 100)
+    >>> model.belief.tables <= 1, len(model.records(100, seed=0))
+    (True, 100)
     """
 
     own: str = DenoisedModel.family
