@@ -7,8 +7,10 @@ paid for and no sensitivity changes. If some of its people are in the private ta
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
 from chicle.codecs import Codec
@@ -38,6 +40,8 @@ class PublicData:
         are like those of the private table, and may stand in for what was not measured.
     columns
         The columns to use; by default all. Others of the table are not read.
+    name
+        What plans, releases and reports call the table; by default the name of its file.
 
     Examples
     --------
@@ -49,12 +53,15 @@ class PublicData:
     table: Any
     role: Role = "evidence"
     columns: Sequence[str] | None = None
+    name: str | None = None
 
     def __post_init__(self) -> None:
         if self.role not in get_args(Role):
             raise ParameterError(f"the role of public data must be one of {get_args(Role)}, not {self.role!r}")
         if isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns or ()):
             raise ParameterError("the columns of public data must be a list of names")
+        if not (self.name is None or (isinstance(self.name, str) and self.name.isprintable() and self.name.strip())):
+            raise ParameterError("the name of public data must be a text of one line")
 
     @classmethod
     def of(cls, given: Any) -> PublicData:  # noqa: ANN401 - any table
@@ -67,9 +74,15 @@ class PublicData:
         A constraint, or a combination of columns, is left out where the table lacks one of its columns.
         """
         try:
-            return PublicRows(self._records(codec), self.role)
+            return PublicRows(self._records(codec), self.role, self._called)
         except ChicleError as error:
             raise type(error)(f"public data: {error}") from None
+
+    @property
+    def _called(self) -> str:
+        if self.name is not None:
+            return self.name
+        return Path(self.table).name if isinstance(self.table, (str, os.PathLike)) else "a table"
 
     def _records(self, codec: Codec) -> Records:
         schema = codec.schema

@@ -22,6 +22,7 @@ from chicle.models import (
     DenoisedModel,
     DescentModel,
     DPSynModel,
+    EvidenceModel,
     ExplicitModel,
     GraphicalModel,
     IndependentModel,
@@ -34,6 +35,7 @@ from chicle.models import (
 from chicle.models import base as families
 from chicle.query import Functional, QueryLike, one_ways
 from chicle.releases import unmeasured
+from tests.public_tables import columns_of
 
 DOMAIN = Domain({"a": 12, "b": 3, "c": 2, "d": 5, "e": 1})
 ALL: list[tuple[str, ...]] = [*one_ways(DOMAIN), *combinations(DOMAIN, 2)]
@@ -61,6 +63,10 @@ MODELS: dict[str, Callable[[], Model]] = {
     "mixture": lambda: MixtureModel(components=200, steps=150),
     "mixture, projected": lambda: MixtureModel(components=200, link="projected", rate=0.02),
     "mixture, network": lambda: MixtureModel(components=100, link="network", rate=0.003, embedding=16, hidden=32),
+    "evidence": lambda: EvidenceModel(public=PUBLIC),
+    "evidence, trusted": lambda: EvidenceModel(
+        public=columns_of(PUBLIC, ["a", "b", "d"]), role="trusted", own="graphical", parameters={"iterations": 50}
+    ),
     "weighted rows": lambda: WeightedRowsModel(rows=PUBLIC, tolerance=1.0),
 }
 
@@ -443,7 +449,7 @@ def test_a_state_of_another_domain_is_refused(fitted: Model) -> None:
     with pytest.raises((DomainError, LookupError, ValueError)):
         model_of(fitted.family)(**fitted.params()).restore(state, Domain({**DOMAIN, "b": 4}))
     for name in state:
-        if not name.startswith(("merge-", "zeros-")):
+        if not name.removeprefix("own-").startswith(("merge-", "zeros-")):
             rest = {other: array for other, array in state.items() if other != name}
             with pytest.raises((DomainError, LookupError, ValueError)):
                 model_of(fitted.family)(**fitted.params()).restore(rest, DOMAIN)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import chicle
-from chicle import Desk, Ledger, Measurement, Model, PrismOptions, Records, Release, Schema
+from chicle import Desk, Ledger, Measurement, Model, PrismOptions, PublicData, Records, Release, Schema
 from chicle.analyses import Analysis
 from chicle.counting.countable import UNITS
 from chicle.measurements.contrasts import Contrasts, contrast_sensitivity
@@ -186,7 +186,8 @@ def run(
     records = Records(dict(zip(schema.domain, rows.T, strict=True)), schema.domain, max_records_per_person=k)
     noise = TestNoise(11) if replayed is None else NoNoise(11)
     synth = make(**budget)
-    public = public_records(schema) if synth.public_data == "needed" else public
+    if public is None and synth.public_data == "needed":
+        public = public_records(schema)
     ledger = Ledger(synth.budget, noise=noise)
     synth.fit(records, schema, public=public, ledger=ledger, analyses=analyses)
     assert list(synth.ledger_.events) == tape.events, "nothing is paid for past the door"
@@ -334,6 +335,32 @@ def test_coarse_and_combined_columns_move_by_no_more(mechanism: str, k: int, mon
                 assert moved.sum() == k, "each row is in one cell"
         assert not ((again["b"] == 0) & (again["c"] >= 20)).any()
         assert (((again["a"] == 0) & (again["d"] > 0)) | ((again["a"] == 1) & (again["d"] == 0))).all()
+
+
+BESIDE = [name for name, make in MECHANISMS.items() if make(rho=1.0).public_data == "weighed" and "MWEM-" not in name]
+
+
+@pytest.mark.parametrize("mechanism", BESIDE)
+@pytest.mark.parametrize("role", ["evidence", "trusted"])
+def test_public_data_change_no_question_and_follow_from_releases(
+    mechanism: str, role: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person moves each release by no more than without them; model, notes and records follow from releases."""
+    k = 2
+    schema = Schema.from_cardinalities(DOMAIN, ordinal=["c", "e"], max_records_per_person=k)
+    table, make = table_of(5, 1_500, DOMAIN), MECHANISMS[mechanism]
+    columns = dict(zip(DOMAIN, table_of(6, 800, DOMAIN).T, strict=True))
+    some = {name: DOMAIN[name] for name in list(DOMAIN)[:5]}
+    public = PublicData(Records({name: columns[name] for name in some}, some), role)
+    budget = {"epsilon": 4.0, "delta": 1e-9}
+    fitted = run(make, table, schema, budget, monkeypatch, public=public)
+    newcomer = np.repeat([[size - 1 for size in DOMAIN.values()]], k, axis=0)
+    for neighbour in (table[k:], np.concatenate([newcomer, table])):
+        replayed = run(make, neighbour, schema, budget, monkeypatch, replayed=fitted[0], public=public)
+        check_same(fitted, replayed)
+        for event, mine, theirs in zip(fitted[0].events, fitted[0].exact, replayed[0].exact, strict=True):
+            if isinstance(event, GaussianEvent):
+                assert np.linalg.norm((mine - theirs).astype(float).ravel()) <= event.l2_sensitivity * (1 + 1e-12)
 
 
 ANALYSES = (

@@ -1,5 +1,6 @@
 """Public data: what is read of them, what is refused, and that they cost nothing."""
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 import chicle
-from chicle import Budget, ChicleError, Ledger, ParameterError, PublicData, Records, Schema, SchemaError
+from chicle import Budget, ChicleError, Domain, Ledger, ParameterError, PublicData, Records, Schema, SchemaError
 from chicle.codecs import Codec
+from chicle.measurements.public_rows import PublicRows
 
 SCHEMA = Schema(
     {
@@ -111,6 +113,9 @@ def test_columns_that_are_yet_to_be_discovered_need_values() -> None:
 def test_roles_and_columns_are_checked() -> None:
     with pytest.raises(ParameterError, match="the role of public data must be one of"):
         PublicData(TABLE, role="magic")  # type: ignore[arg-type]
+    for name in ("", "two\nlines", 3):
+        with pytest.raises(ParameterError, match="name of public data must be a text of one line"):
+            PublicData(TABLE, name=name)  # type: ignore[arg-type]
     for columns in ("age", [1]):
         with pytest.raises(ParameterError, match="must be a list of names"):
             PublicData(TABLE, columns=columns)  # type: ignore[arg-type]
@@ -118,9 +123,10 @@ def test_roles_and_columns_are_checked() -> None:
 
 def test_who_takes_public_data_and_who_does_not() -> None:
     census = chicle.datasets.census(600, d=4)
-    for make in (chicle.Prism, chicle.MWEM, chicle.PEP, chicle.DualQuery, chicle.FEM):
+    explicit = functools.partial(chicle.MWEM, model="explicit")
+    for make in (explicit, chicle.PEP, chicle.DualQuery, chicle.FEM):
         ledger = Ledger(Budget(epsilon=1, delta=1e-9))
-        with pytest.raises(ParameterError, match=r"cannot use public data; leave out `public`, or use .*PMWPub"):
+        with pytest.raises(ParameterError, match=r"cannot use public data: .*leave out `public`, or use .*PMWPub"):
             make(epsilon=1, delta=1e-9).fit(census, public=census, ledger=ledger)
         with pytest.raises(ParameterError, match="cannot use public data"):
             make(epsilon=1, delta=1e-9).plan(census.domain, public=census)
@@ -134,7 +140,8 @@ def test_who_takes_public_data_and_who_does_not() -> None:
 
 def test_public_data_cost_nothing_and_are_named() -> None:
     here, there = chicle.datasets.census(2_000, d=4, seed=0), chicle.datasets.census(321, d=4, seed=1)
-    note = "public data are used as trusted: 321 rows of 'SEX', 'AGE', 'COUNTY', 'RACE'"
+    digest = PublicRows(there, "trusted").digest
+    note = f"public data are used as trusted: a table (digest {digest}), 321 rows of 'SEX', 'AGE', 'COUNTY', 'RACE'"
     synth = chicle.PMWPub(epsilon=1, delta=1e-9, rounds=2)
     plan = synth.plan(here.domain, 2_000, public=PublicData(there, role="trusted"))
     assert plan.notes == (note,)
@@ -147,3 +154,17 @@ def test_public_data_cost_nothing_and_are_named() -> None:
     assert synth.ledger_.spent == pytest.approx(synth.budget.rho)
     made, rows = synth.sample(seed=0), {tuple(int(there[name][i]) for name in there) for i in range(len(there))}
     assert {tuple(int(made[name][i]) for name in made) for i in range(len(made))} <= rows, "rows that are public"
+
+
+def test_tables_have_names_and_digests(tmp_path: Path) -> None:
+    pd.DataFrame(TABLE).to_csv(tmp_path / "p.csv", index=False)
+    codec = Codec(SCHEMA)
+    rows = [PublicData(table).rows(codec) for table in (TABLE, tmp_path / "p.csv", str(tmp_path / "p.csv"))]
+    assert [one.name for one in rows] == ["a table", "p.csv", "p.csv"]
+    assert len({one.digest for one in rows}) == 1
+    assert PublicData(TABLE, name="census 1990").rows(codec).name == "census 1990"
+    other = PublicData(TABLE | {"left": [True, True, True, True]}).rows(codec)
+    assert other.digest != rows[0].digest
+    many = Domain({f"x{i}": 2 for i in range(20)})
+    wide = PublicRows(Records({name: [0] for name in many}, many), "evidence")
+    assert "'x11', and 8 more columns" in wide.note

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from chicle._checks import check_seed, integer, threads_or_all
 from chicle.analyses import Analysis, analysis_of
@@ -17,8 +17,10 @@ from chicle.codecs import Codec
 from chicle.discovery import Discovery
 from chicle.domain import Domain
 from chicle.errors import ParameterError
+from chicle.measurements.public_rows import Role
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.variants import mechanism_names, named_mechanism
+from chicle.public import PublicData
 from chicle.schema import Schema
 from chicle.sources.dialect import Dialect, DialectPath, dialect_of
 from chicle.sources.files import find_files
@@ -33,6 +35,7 @@ __all__ = [
     "add_draw",
     "add_output",
     "add_partition",
+    "add_public",
     "analyses",
     "check_draw",
     "command",
@@ -41,6 +44,7 @@ __all__ = [
     "names",
     "numbers",
     "partitioned",
+    "public_data",
     "subcommands",
     "tables",
     "workload",
@@ -126,7 +130,10 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
         help="allow an epsilon above 10, or a delta that is not below 1/(10 n) for n rows",
     )
     parser.add_argument(
-        "--mechanism", choices=mechanism_names(), default="prism", help="how to make the table (default prism)"
+        "--mechanism",
+        choices=mechanism_names(public=True),
+        default="prism",
+        help="how to make the table (default prism)",
     )
     parser.add_argument(
         "--workload",
@@ -140,6 +147,31 @@ def add_budget(parser: Parser, *, several: bool = False) -> None:
         metavar="SHARE",
         help="share of the budget for finding the values of open columns and private bins (default 0.05 for each such "
         "column, 0.2 at most)",
+    )
+
+
+def add_public(parser: Parser) -> None:
+    """Add a public table and what it may be used for."""
+    parser.add_argument(
+        "--public",
+        metavar="FILE",
+        help="a public table with some or all columns of the schema; it costs nothing (docs/public-data.md)",
+    )
+    parser.add_argument(
+        "--public-role",
+        choices=get_args(Role),
+        default="evidence",
+        help="evidence (default): used as far as noisy counts bear it out; trusted: you vouch that its rows are alike",
+    )
+
+
+def public_data(arguments: argparse.Namespace) -> PublicData | None:
+    """Return the public table of the arguments, if there is one."""
+    if arguments.public is None:
+        return None
+    found = tables(arguments, arguments.public)
+    return PublicData(
+        found if len(found) > 1 else found[0], role=arguments.public_role, name=Path(arguments.public).name
     )
 
 
@@ -196,7 +228,9 @@ def mechanism(arguments: argparse.Namespace, epsilon: float, schema: Schema) -> 
     discovery = None if arguments.discovery is None else Discovery(share=arguments.discovery)
     more: dict[str, Any] = {}
     if arguments.workload is not None:
-        asking = [name for name in mechanism_names() if "workload" in signature(named_mechanism(name)).parameters]
+        asking = [
+            name for name in mechanism_names(public=True) if "workload" in signature(named_mechanism(name)).parameters
+        ]
         if arguments.mechanism not in asking:
             raise ParameterError(f"{arguments.mechanism} takes no --workload; {', '.join(asking)} do")
         apart = partitioned(arguments, schema)

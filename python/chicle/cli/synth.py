@@ -20,10 +20,12 @@ from chicle.cli.arguments import (
     add_draw,
     add_output,
     add_partition,
+    add_public,
     analyses,
     check_draw,
     command,
     mechanism,
+    public_data,
     tables,
 )
 from chicle.cli.output import check_output, rehearse, write_sample
@@ -52,6 +54,10 @@ If some marginals matter more than others, name them:
 
 Declare the regressions that will be run on the table: their coefficients then come with intervals that hold.
   chicle synth people.csv -s people.yaml -o made.csv --epsilon 1 --delta 1e-9 --analysis "logit: died ~ age + sex"
+
+A public table of the same columns, or some of them, makes the result better and costs nothing:
+  chicle synth people.csv -s people.yaml -o made.csv --epsilon 1 --delta 1e-9 --public neighbours.csv
+
 A table in a lake is read, counted and made by Spark; OUT is a folder of Parquet files:
   chicle synth /lake/people -s people.yaml -o /lake/made --epsilon 1 --delta 1e-9 --engine spark --master local[8]
 
@@ -69,6 +75,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.add_argument("-s", "--schema", required=True, help="the reviewed schema, YAML or JSON")
     add_output(made, "the file of the synthetic table: .csv, .csv.gz, .tsv, .parquet, .arrow or .feather")
     add_budget(made)
+    add_public(made)
     add_analyses(made)
     add_partition(made)
     kept = made.add_mutually_exclusive_group()
@@ -146,6 +153,7 @@ def _mechanism(arguments: argparse.Namespace) -> tuple[Schema, Mechanism, dict[s
     asked: dict[str, Any] = {"analyses": analyses(arguments), "analysis_share": arguments.analysis_share}
     if arguments.partition is not None:
         asked["partition"] = arguments.partition
+    asked["public"] = public_data(arguments)
     synth.plan(schema, **asked)
     return schema, synth, asked
 

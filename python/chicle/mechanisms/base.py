@@ -35,6 +35,7 @@ from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.public_rows import PublicRows
 from chicle.measurements.transcript import Transcript
+from chicle.mechanisms.beside_public import NO_PUBLIC, beside_public
 from chicle.mechanisms.stages import Setting, Stages, marginal_stage
 from chicle.models.base import Model
 from chicle.partition import Partition, chosen_partition, plan_steps, run_partitioned, seen_domain, sizes_budget
@@ -50,7 +51,7 @@ from chicle.releases.unmeasured import distances_of_scores, register_bounds
 from chicle.schema import Schema
 from chicle.sources import Source, open_source
 
-__all__ = ["BY_NAME", "Mechanism", "as_schema", "parts_of", "register_mechanism"]
+__all__ = ["BY_NAME", "Mechanism", "PublicUse", "as_schema", "parts_of", "register_mechanism"]
 
 # Shares of the budget for the fine 1-way of each coarse column, and for all of them at most. They only split coarse
 # groups; the rest buys everything joint.
@@ -65,6 +66,8 @@ _Model = TypeVar("_Model", bound=Model)
 
 Declaration: TypeAlias = Mapping[str, Any] | str | os.PathLike[str]
 """A schema as a mapping (its declaration, or its columns) or as a file."""
+
+PublicUse: TypeAlias = Literal["refused", "weighed", "used", "needed"]
 
 BY_NAME: dict[str, type[Mechanism]] = {}
 """Every registered mechanism, by its name on the command line."""
@@ -107,8 +110,9 @@ class Mechanism(ABC):
     per_pair: ClassVar[float] = 15
     """Nanoseconds that making one record takes for each pair of attributes, for the plan; 0 where only 1-ways count."""
 
-    public_data: ClassVar[Literal["refused", "used", "needed"]] = "refused"
-    """Whether a fit takes public data: not at all, if they are given, or always."""
+    public_data: ClassVar[PublicUse] = "weighed"
+    """What a fit does with public data: refuses them, weighs them against its releases (`models.evidence`), or has a
+    use of its own for them, if they are given or always."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -127,6 +131,13 @@ class Mechanism(ABC):
     @abstractmethod
     def run(self, desk: Desk) -> Model:
         """Spend the budget at a desk; return the model of what was measured."""
+
+    def run_beside_public(self, desk: Desk) -> Model:
+        """Spend the budget at a desk; return the model, improved by the public rows of the desk if they are weighed."""
+        model = self.run(desk)
+        if desk.public is None or self.public_data != "weighed" or not isinstance(model, Model):
+            return model
+        return beside_public(model, desk, desk.public)
 
     def check(self, domain: Domain) -> None:
         """Raise for parameters that cannot be used on these attributes, before anything is spent; by default never."""
@@ -292,8 +303,8 @@ class Mechanism(ABC):
             What is public about the table, reviewed by a person: a `Schema`, its file, or its declaration as a mapping;
             not needed for `Records`.
         public
-            Public data: a table, or a `chicle.PublicData`, for mechanisms that use them. They cost nothing, and their
-            use is noted in the release.
+            Public data: a table, or a `chicle.PublicData`. They cost nothing; the release notes what they are and how
+            far they were believed. See docs/public-data.md.
         partition
             Columns whose joint values form partitions, such as states, each of which shall be right by itself; or a
             `chicle.Partition`. By default what the schema declares. See docs/partitions.md.
@@ -378,7 +389,7 @@ class Mechanism(ABC):
             )
             if public_rows is not None:
                 desk.note(public_rows.note)
-            model = self.run(desk) if partition is None else run_partitioned(self, desk, partition, sizes)
+            model = self.run_beside_public(desk) if partition is None else run_partitioned(self, desk, partition, sizes)
             desk.close()
             _check_run(model, desk)
             told = [] if persons is None else [persons.note()]
@@ -438,11 +449,12 @@ class Mechanism(ABC):
         name = type(self).__name__
         if given is None:
             if self.public_data == "needed":
-                raise ParameterError(f"{name} begins with public data; give a table, fit(source, schema, public=table)")
+                raise ParameterError(
+                    f"{name} begins with public data; give a table: fit(source, schema, public=table), or --public FILE"
+                )
             return None
         if self.public_data == "refused":
-            takers = ", ".join(sorted(one.__name__ for one in BY_NAME.values() if one.public_data != "refused"))
-            raise ParameterError(f"{name} cannot use public data; leave out `public`, or use {takers}")
+            raise ParameterError(NO_PUBLIC.format(name))
         rows = PublicData.of(given).rows(codec)
         self.check_public(rows, codec.domain)
         return rows

@@ -38,6 +38,8 @@ class MixtureRounds(QueryRounds[MixtureModel]):
         How many products the mixture has.
     """
 
+    public_data = "used"
+
     components: int = COMPONENTS
 
     @abstractmethod
@@ -49,8 +51,21 @@ class MixtureRounds(QueryRounds[MixtureModel]):
         super().check(domain)
         integer("components", self.components, 1, 100_000)
 
+    def check_public(self, public: PublicRows, domain: Domain) -> None:
+        """Raise for public rows that tell nothing of the workload."""
+        if not len(public.records) or not _held(self.cliques(domain), public):
+            raise ParameterError(
+                "no clique of the workload has all its attributes in the public data, or they have no rows; give a "
+                "public table of more columns, or leave it out"
+            )
+
     def refit(self, desk: Desk, before: MixtureModel | None, *, final: bool = False) -> MixtureModel:
-        """Return the model of all measurements so far, its parameters continued from the round before."""
+        """Return the model of all measurements so far, its parameters continued from the round before.
+
+        The first one continues from public answers, if there are any.
+        """
+        if before is None and desk.public is not None:
+            before = self._of_public(desk, desk.public)
         turn = len(desk.transcript.choices) // self.each
         model = self.model(desk, turn, final=final)
         if not turn and "1-way" not in self.stages(Setting.at(desk)):
@@ -67,6 +82,16 @@ class MixtureRounds(QueryRounds[MixtureModel]):
         cost = super().cost(setting)
         memory = cost.memory + 16 * cells + 24 * self.components * sum(domain.values())
         return replace(cost, seconds=cost.seconds + _PER_STEP * total * steps * self.components, memory=memory)
+
+    def _of_public(self, desk: Desk, public: PublicRows) -> MixtureModel:
+        """Return the mixture of a public table: fitted to its exact answers."""
+        cliques = _held(self.cliques(desk.domain), public)
+        tables = public.records.count(cliques, threads=desk.threads)
+        measured = [Measurement(clique, table, 1.0) for clique, table in zip(cliques, tables, strict=True)]
+        model = replace(self.model(desk, 0), loss="squares", steps=_PUBLIC, average="no")
+        if model.link == "network":
+            model = replace(model, rate=1e-3)
+        return model.fit(measured, desk.original, threads=desk.threads)
 
 
 @register_mechanism
@@ -112,7 +137,6 @@ class GEM(MixtureRounds):
     >>> table = synth.sample(seed=0)
     """
 
-    public_data = "used"
     default_rounds = {"table": 80, "query": 100}  # noqa: RUF012 - as the base has it
     default_alpha = {"table": 0.3, "query": 0.67}  # noqa: RUF012
 
@@ -130,30 +154,6 @@ class GEM(MixtureRounds):
         )
         return replace(model, link="network", rate=1e-4) if self.published else model
 
-    def check_public(self, public: PublicRows, domain: Domain) -> None:
-        """Raise for public rows that tell nothing of the workload."""
-        if not len(public.records) or not _held(self.cliques(domain), public):
-            raise ParameterError(
-                "no clique of the workload has all its attributes in the public data, or they have no rows; give a "
-                "public table of more columns, or leave it out"
-            )
-
-    def refit(self, desk: Desk, before: MixtureModel | None, *, final: bool = False) -> MixtureModel:
-        """Return the model of all measurements so far; the first one begins with the public answers, if any."""
-        if before is None and desk.public is not None:
-            before = self._of_public(desk, desk.public)
-        return super().refit(desk, before, final=final)
-
-    def _of_public(self, desk: Desk, public: PublicRows) -> MixtureModel:
-        """Return the mixture of a public table: fitted to its exact answers."""
-        cliques = _held(self.cliques(desk.domain), public)
-        tables = public.records.count(cliques, threads=desk.threads)
-        measured = [Measurement(clique, table, 1.0) for clique, table in zip(cliques, tables, strict=True)]
-        model = replace(self.model(desk, 0), loss="squares", steps=_PUBLIC, average="no")
-        if self.published:
-            model = replace(model, rate=1e-3)
-        return model.fit(measured, desk.original, threads=desk.threads)
-
 
 @register_mechanism
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -163,6 +163,8 @@ class RAP(MixtureRounds):
     With ``per="query"`` a round chooses several cells and measures them. ``link="softmax"`` is the form of [G],
     RAP-softmax: rows of free logits. ``link="projected"`` is RAP in its second version: rows of probabilities,
     projected on the simplex after each step. (The first version clips rows to -1..1: they are no distributions.)
+
+    With public data the rows begin with the answers of the public table, as those of `chicle.GEM` do.
 
     Parameters
     ----------

@@ -18,7 +18,9 @@ from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
 from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement, estimate_total
+from chicle.measurements.public_rows import PublicRows
 from chicle.mechanisms.base import Mechanism, register_mechanism
+from chicle.mechanisms.beside_public import NO_PUBLIC
 from chicle.mechanisms.pep import ExplicitRounds
 from chicle.mechanisms.query_release import Per
 from chicle.mechanisms.rounds import Chooser, EqualRounds, Pick, Round, rounds
@@ -165,6 +167,12 @@ class MWEM(Mechanism):
         _ = self._share
         self._candidates(domain)
         return None
+
+    def check_public(self, public: PublicRows, domain: Domain) -> None:
+        """Raise over an explicit model, which has no use for public rows."""
+        del public, domain
+        if self._over_all is not None:
+            raise ParameterError(NO_PUBLIC.format('MWEM(model="explicit")'))
 
     def stages(self, setting: Setting) -> Stages:
         """Split the budget between the number of records, choices and tables."""

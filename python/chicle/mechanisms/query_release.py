@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from chicle.domain import Clique, Domain
 from chicle.errors import InfeasibleError, ParameterError
 from chicle.measurements.cells import MOST_CELLS
-from chicle.mechanisms.base import Mechanism
+from chicle.mechanisms.base import Mechanism, PublicUse
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger
 from chicle.workload import Workload
@@ -54,6 +54,8 @@ class QueryRelease(Mechanism):
     published
         Whether to follow the paper in every detail.
     """
+
+    public_data: ClassVar[PublicUse] = "refused"
 
     workload: Workload | Mapping[Clique, float] | Iterable[Iterable[str]] | None = None
     rounds: int | None = None

@@ -20,15 +20,20 @@ _VARIANTS: Mapping[str, tuple[type[Mechanism], Mapping[str, Any]]] = {
 }
 
 
-def mechanism_names() -> list[str]:
-    """Return the names of all mechanisms that need no public data, those that users have registered too.
+def mechanism_names(*, public: bool = False) -> list[str]:
+    """Return the names of all mechanisms, those that users have registered too.
+
+    Parameters
+    ----------
+    public
+        Whether to name those that need public data, too.
 
     Examples
     --------
     >>> {"prism", "aim", "aim-published"} <= set(mechanism_names())
     True
     """
-    return [*(name for name, one in BY_NAME.items() if one.public_data != "needed"), *_VARIANTS]
+    return [*(name for name, one in BY_NAME.items() if public or one.public_data != "needed"), *_VARIANTS]
 
 
 def named_mechanism(name: str) -> Callable[..., Mechanism]:

@@ -1,7 +1,7 @@
 """From measurements to records. Everything here is post-processing: it cannot reach the private data.
 
 `base` says what a model is. `independent`, `descent`, `denoised`, `composed`, `dpsyn` and `pgm` hold one family each;
-`gum`, `mcf`, `descent` and `draws` hold the record kernels that they use.
+`gum`, `mcf`, `descent` and `draws` hold the record kernels that they use. `evidence` puts public rows beside any model.
 """
 
 from chicle.models.base import Model, model_of, register_model
@@ -9,6 +9,7 @@ from chicle.models.composed import ComposedModel
 from chicle.models.denoised import DenoisedModel
 from chicle.models.descent import DescentModel
 from chicle.models.dpsyn import DPSynModel
+from chicle.models.evidence import EvidenceModel
 from chicle.models.independent import IndependentModel
 from chicle.models.interactions import InteractionModel
 from chicle.models.mixture import MixtureModel
@@ -20,6 +21,7 @@ __all__ = [
     "DPSynModel",
     "DenoisedModel",
     "DescentModel",
+    "EvidenceModel",
     "ExplicitModel",
     "GraphicalModel",
     "IndependentModel",

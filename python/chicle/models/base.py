@@ -164,6 +164,15 @@ class Model(ABC):
         made = self.draw_records(n, seed, threads=threads, progress=progress)
         return self._merge.split(made, seed) if self._merge.changes else made
 
+    def unaided(self) -> Model:
+        """Return an unfitted model with the same parameters that learns from measurements alone."""
+        return type(self)(**self.params())
+
+    def told(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+        """Return the measurements by which 1-ways of records are settled (`releases.settling`): all, by default."""
+        _ = self.domain
+        return measurements
+
     def less_smoothed(self: _Self) -> _Self:  # noqa: PYI019
         """Return an unfitted model of the same family that follows its measurements more closely.
 

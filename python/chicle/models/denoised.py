@@ -122,6 +122,11 @@ class DenoisedModel(CountedModel):
         first, second = np.random.default_rng(check_seed(seed)).integers(2**63, size=2).tolist()
         return self.merge.split(self.draw_records(n, first, threads=threads, progress=progress), second)
 
+    def first_records(self, n: int, rng: np.random.Generator) -> Start:
+        """Return where a descent of `n` records starts."""
+        del n, rng
+        return self.start
+
     def _copies(self, n: int) -> int:
         work = n * sum(len(target.clique) for target in self._targets)
         return 1 if work <= _WORK else 2 if work <= 2 * _WORK else 4
@@ -150,7 +155,7 @@ class DenoisedModel(CountedModel):
             if progress is not None:
                 progress(turn, error)
 
-        descent = begin(size, self.start)
+        descent = begin(size, self.first_records(size, rng))
         last = descent.loss
         for turn in range(1, self.sweeps + 1):
             sweep(descent, turn)

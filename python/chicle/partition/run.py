@@ -36,8 +36,11 @@ _ROUNDING = 1 - 2.0**-40
 class Runs(Protocol):
     """A mechanism."""
 
+    @property
+    def public_data(self) -> str: ...
     def check(self, domain: Domain) -> None: ...
     def run(self, desk: Desk) -> Model: ...
+    def run_beside_public(self, desk: Desk) -> Model: ...
 
 
 def run_partitioned(mechanism: Runs, desk: Desk, partition: Partition, bought: SizesBudget) -> Model:
@@ -64,7 +67,7 @@ def run_partitioned(mechanism: Runs, desk: Desk, partition: Partition, bought: S
     )
     desk.note(chosen.note)
     if chosen.way == "attribute":
-        return mechanism.run(desk)
+        return mechanism.run_beside_public(desk)
     if chosen.way == "independent":
         return _independent(mechanism, desk, names)
     return _pooled(mechanism, desk, names, chosen.share)
@@ -81,6 +84,8 @@ def _takes(mechanism: Runs, domain: Domain) -> bool:
 
 def _independent(mechanism: Runs, desk: Desk, names: Clique) -> PartitionedModel:
     models = []
+    if desk.public is not None and mechanism.public_data == "weighed":
+        desk.note("Each partition was fitted by itself, without public data.")
     shape = desk.domain.shape(names)
     for place, group in enumerate(desk.groups(names, rho=desk.left, purpose="each partition")):
         models.append(mechanism.run(group))
@@ -97,7 +102,7 @@ def _pooled(mechanism: Runs, desk: Desk, names: Clique, share: float) -> Partiti
     tables: list[Clique] = [(*names, name) for name in whole.domain]
     if share > 0:
         desk.measure(tables, rho=share * desk.left, purpose="by partition")
-    inner = mechanism.run(whole)
+    inner = mechanism.run_beside_public(whole)
     desk.transcript.entries += [
         Merge(desk.domain, entry.changes) if isinstance(entry, Merge) else entry for entry in whole.transcript.entries
     ]

@@ -492,7 +492,7 @@ class Release:
         """The estimated counts of ordered attributes, with steady tails."""
         if isinstance(self.model, PartitionedModel):  # what is steady in the whole table need not be in one partition
             return {}
-        return steady_one_ways(self.measurements, self.domain, self.codec.axes, self.total)
+        return steady_one_ways(self.model.told(self.measurements), self.domain, self.codec.axes, self.total)
 
     @property
     def of_columns(self) -> list[Measurement]:

@@ -91,7 +91,7 @@ def distances_of_scores(
         measured = [one for one in before if one.whole]
         tables = [one for one in measured if len(one.clique) > 1]
         if tables:
-            model = type(release.model)(**release.model.params())
+            model = release.model.unaided()
             possible = release.codec.without_zeros(measured)
             model.fit(possible, domain, merge=merged, amounts=release.codec.amounts, threads=threads)
             expected = model.expect(here, merged=True, threads=threads)
