@@ -24,7 +24,7 @@ def found(path: Path) -> Ledger | None:
     old = path.with_name(_OLD)
     if old.exists():
         raise ArtefactError(
-            f"{old} is the ledger of an earlier version of chicle, and what it spent counts; go on with that version, or "
-            "work in another folder with what is left of the budget"
+            f"{old} is the ledger of an earlier version of chicle, and what it spent counts; go on with that "
+            "version, or work in another folder with what is left of the budget"
         )
     return None
