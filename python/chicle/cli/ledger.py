@@ -172,10 +172,8 @@ def _verify(arguments: argparse.Namespace) -> int:
                 "older than the release. Restore the newest file before anything is spent"
             )
     events, sessions = len(ledger.events), len(ledger.sessions)
-    say(
-        f"{arguments.file} is whole: {events:,} releases in {sessions:,} fit{'' if sessions == 1 else 's'}, within its budget; checksum "
-        f"{ledger.head[:16]}"
-    )
+    fits = "1 fit" if sessions == 1 else f"{sessions:,} fits"
+    say(f"{arguments.file} is whole: {events:,} releases in {fits}, within its budget; checksum {ledger.head[:16]}")
     for path in arguments.releases:
         say(f"{path} is in it")
     return 0
