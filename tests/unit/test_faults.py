@@ -198,6 +198,41 @@ def test_a_mutated_release_is_refused_or_means_the_same(tmp_path: Path) -> None:
             chicle.load(path)
 
 
+# --- Memory ----------------------------------------------------------------------------------------------------------
+
+CODES = """
+import sys, chicle
+n, under = int(sys.argv[1]), int(sys.argv[2])
+if under:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (under, under))
+schema = chicle.Schema.from_cardinalities({"a": n, "b": 2})
+ledger = chicle.Ledger(chicle.Budget(epsilon=1, delta=1e-9))
+synth = chicle.Prism(epsilon=1, delta=1e-9)
+for what in (lambda: synth.plan(schema), lambda: synth.fit({"a": [0, 1], "b": [0, 1]}, schema, ledger=ledger)):
+    try:
+        what()
+    except chicle.InfeasibleError as error:
+        print(error)
+assert not ledger.events and not ledger.reserved
+import resource
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.parametrize(("codes", "under"), [(10**8, 0), (3 * 10**7, 3 * 2**30)], ids=["100 million", "under 3 GiB"])
+def test_too_many_codes_are_refused_before_they_take_memory(codes: int, under: int) -> None:
+    pytest.importorskip("resource")
+    command = [sys.executable, "-c", CODES, str(codes), str(under)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stderr == ""
+    planned, fitted, peak = done.stdout.splitlines()
+    assert planned == fitted
+    assert f"column 'a' has {codes:,} codes: a fit would take about" in planned
+    assert "make its bins coarser" in planned
+    assert int(peak) < 1_000_000, "kilobytes"
+
+
 # --- Columns ---------------------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ LAYERS = (
         "_lock",
         "_write",
         "_checks",
+        "_memory",
         "_html",
         "_pandas",
         "_progress",

@@ -38,7 +38,7 @@ from chicle.measurements.transcript import Transcript
 from chicle.mechanisms.stages import Setting, Stages, marginal_stage
 from chicle.models.base import Model
 from chicle.partition import Partition, chosen_partition, plan_steps, run_partitioned, seen_domain, sizes_budget
-from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
+from chicle.plans import Cost, Plan, Step, Sweep, check_codes, rough_cost
 from chicle.privacy.budget import Accounting, Budget
 from chicle.privacy.ledger import Ledger, Reservation, with_aside
 from chicle.privacy.noise import MIN_SCALE
@@ -428,6 +428,7 @@ class Mechanism(ABC):
 
     def _check_all(self, codec: Codec, partition: Partition | None) -> None:
         """Raise for parameters that a fit on this schema cannot use, before it spends anything."""
+        check_codes(codec.schema.domain, codec.domain)
         domain = codec.domain if partition is None else partition.rest(codec.domain)
         self.check(domain)
         table = Setting(domain, self.budget.rho, codec.schema.max_records_per_person)
