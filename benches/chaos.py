@@ -26,7 +26,6 @@ from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
 
-
 import machine
 
 import chicle
