@@ -73,6 +73,22 @@ def test_there_must_be_a_file_or_a_budget(path: Path) -> None:
         Ledger.open(path)
 
 
+def test_what_is_set_aside_on_the_way_is_kept(path: Path) -> None:
+    """A fit that pays in pure epsilon splits the promise, and others then see what is left of either part."""
+    census = chicle.datasets.census(1_000, d=3)
+    ledger = Ledger.open(path, Budget(epsilon=2, delta=1e-9))
+    chicle.DPSyn(epsilon=1, delta=1e-9, noise="laplace", rare=0).fit(census, ledger=ledger)
+    again = Ledger.open(path)
+    assert (again.pure, again.spent, again.budget) == (ledger.pure, ledger.spent, ledger.budget)
+    assert again.pure > 0.001
+    assert again.epsilon() <= 1 + 1e-9
+    assert again.reserved == 0
+    with pytest.raises(PrivacyError, match="already"):
+        again.set_aside(0.001)
+    chicle.Independent(epsilon=0.5, delta=1e-9).fit(census, ledger=again)
+    assert 1 < Ledger.open(path).epsilon() <= 2
+
+
 def test_two_openings_see_each_other(path: Path) -> None:
     one, two = Ledger.open(path, Budget(rho=1.0)), Ledger.open(path)
     for ledger in (one, two, one, two):

@@ -14,7 +14,7 @@ from chicle.cli.terminal import say
 from chicle.errors import ArtefactError, ParameterError
 from chicle.mechanisms.base import Mechanism
 from chicle.privacy import Budget, Ledger
-from chicle.privacy.ledger import total_up
+from chicle.privacy.hold import total_up
 from chicle.privacy.store import KeptLedger, read_kept
 from chicle.privacy.strength import check_strength
 from chicle.releases.release import load

@@ -26,7 +26,6 @@ import threading
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,22 +33,20 @@ from chicle._html import Markup, card
 from chicle._pandas import data_frame
 from chicle.domain import Clique
 from chicle.errors import ArtefactError, BudgetExceeded, ChicleError, PrivacyError
-from chicle.privacy.budget import Accounting, Budget
+from chicle.privacy.budget import Accounting, Budget, positive
 from chicle.privacy.describe import ledger_rows, ledger_summary, ledger_table, ledger_terms
 from chicle.privacy.events import KINDS, Event, GaussianEvent, PureEvent, event_from_dict, event_to_dict
 from chicle.privacy.guarantee import Entry, Guarantee, Terms
+from chicle.privacy.hold import Hold, Paid, total_up
 from chicle.privacy.noise import SystemNoise
 
-__all__ = ["Hold", "Ledger", "Paid", "Reservation", "price", "total_up", "with_aside"]
+__all__ = ["Ledger", "Reservation", "price", "with_aside"]
 
 _FORMAT = 1
 _ASIDE = 0.1  # share of a budget's delta for discovery: the rest allows 99.4 % of rho at epsilon 1 and delta 1e-9
 _ALL = 1 - 2.0**-40  # all of a budget, but for rounding
 _ROOM = 1 - 2.0**-50  # of a limit, what reservations may fill: more than all rounding of sums
 _LOADED = "was loaded or unpickled and can only be read, since two copies could spend one budget twice"
-
-Paid = tuple[Event, float]
-"""An event and its cost in rho."""
 
 _forks = 0
 
@@ -61,26 +58,6 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
-
-
-@dataclass
-class Hold:
-    """What is held for one fit: rho, delta and pure epsilon, what they are for, and what was drawn of them."""
-
-    title: str
-    rho: float
-    delta: float
-    pure: float = 0.0
-    drawn: list[Paid] = field(default_factory=list)
-
-    @property
-    def left(self) -> tuple[float, float, float]:
-        """The rho, the delta and the pure epsilon that were not drawn, rounded up."""
-        return (
-            _rest_up(self.rho, (cost for _, cost in self.drawn)),
-            _rest_up(self.delta, (event.delta for event, _ in self.drawn)),
-            _rest_up(self.pure, (event.pure for event, _ in self.drawn)),
-        )
 
 
 class Ledger(Guarantee):
@@ -251,7 +228,7 @@ class Ledger(Guarantee):
     @property
     def divisible(self) -> bool:
         """Whether another part of epsilon can be set aside: nothing costs rho yet, and the promise is in epsilon."""
-        return self._divisible(None)
+        return self.divisible_by(None)
 
     def set_aside(self, pure: float) -> None:
         """Set another part of epsilon aside for pure releases; rho follows from the rest. The promise stays the same.
@@ -266,7 +243,7 @@ class Ledger(Guarantee):
         >>> ledger.budget
         Budget(epsilon=1, delta=1e-09, pure=0.25, accounting='gdp') of rho 0.009551
         """
-        self.divide(pure)
+        self.divide(positive("pure", pure))
 
     def divide(self, pure: float, key: str | None = None, rho: float = 0.0) -> float:
         """Set a part of epsilon aside, also for the only reservation, which then holds it and rho; return that rho."""
@@ -286,7 +263,8 @@ class Ledger(Guarantee):
             self._divide(budget, key, pure, rho)
             return rho
 
-    def _divisible(self, key: str | None) -> bool:
+    def divisible_by(self, key: str | None) -> bool:
+        """Return whether a reservation can set another part of epsilon aside."""
         alone = all(other == key for other in list(self._holds))
         return self._budget.epsilon is not None and not self._closed and not self.spent and alone
 
@@ -502,15 +480,14 @@ class Reservation(Ledger):
     @property
     def divisible(self) -> bool:
         """Whether another part of the fit's epsilon can be set aside: no other fit has spent or reserved rho."""
-        return super().divisible and self._whole._divisible(self._key)  # noqa: SLF001 - of the same class
+        return super().divisible and self._whole.divisible_by(self._key)
 
     def set_aside(self, pure: float) -> None:
         """Set another part of the fit's epsilon aside for pure releases, here and in the whole ledger."""
         with self._lock:
             budget = self._budget.with_pure(pure)
             rho = self._whole.divide(pure, self._key, budget.rho)
-            self._set(budget)
-            self._limit = rho
+            self._budget, self._limit, self._pure = budget, rho, pure
 
     def close(self, why: str) -> None:
         """Spend nothing more."""
@@ -549,19 +526,6 @@ def price(event: Event, how: Accounting) -> float:
     if type(event) not in KINDS.values():
         raise PrivacyError(f"a ledger records events of chicle.privacy, not a {type(event).__name__}")
     cost = event.rho(how)
-    if not 0 < cost < math.inf:
+    if not (0 < cost < math.inf or 0 < event.pure < math.inf):
         raise PrivacyError("this event costs nothing or more than any budget; check its sensitivity and its noise")
     return cost
-
-
-def _rest_up(held: float, drawn: Iterable[float]) -> float:
-    return _up(max(math.fsum((held, *(-one for one in drawn))), 0.0))
-
-
-def total_up(costs: Iterable[float]) -> float:
-    """Return a sum, rounded up."""
-    return _up(math.fsum(costs))
-
-
-def _up(total: float) -> float:
-    return math.nextafter(total, math.inf) if total else 0.0

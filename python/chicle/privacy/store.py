@@ -1,8 +1,9 @@
 """A ledger in a file: for all releases from one body of data, over processes, users and years.
 
-The file is a log (`privacy.log`) of four kinds of records: `ledger` opens it with its budget, `debit` holds the events
-of a release, `reserve` and `end` are the begin and the end of a fit. A debit is on the disk before it counts, and it
-counts before noise is drawn. Each debit holds the lock of the file for the time of one append, so processes take turns.
+The file is a log (`privacy.log`) of these kinds of records: `ledger` opens it with its budget, `debit` holds the events
+of a release, `reserve` and `end` are the begin and the end of a fit, `split` sets epsilon aside for pure releases. A
+debit is on the disk before it counts, and it counts before noise is drawn. It holds the lock of the file for one
+append, so processes take turns.
 
 A fit also locks a file of its own, beside the ledger, as long as it runs. If its process is killed, the system drops
 that lock; whoever reserves or spends next records the end, and what was not drawn is free again. What was drawn is in
@@ -25,7 +26,8 @@ from chicle._lock import locked_now
 from chicle.errors import ArtefactError, ChicleError, PrivacyError
 from chicle.privacy.budget import Budget
 from chicle.privacy.events import event_from_dict, event_to_dict
-from chicle.privacy.ledger import Hold, Ledger, Paid, price, with_aside
+from chicle.privacy.hold import Hold, Paid
+from chicle.privacy.ledger import Ledger, price, with_aside
 from chicle.privacy.log import Log, Record
 
 __all__ = ["FORMAT", "KeptLedger", "Session", "read_kept"]
@@ -140,6 +142,7 @@ class KeptLedger(Ledger):
                     "for": hold.title,
                     "rho": hold.rho,
                     "delta": hold.delta,
+                    "pure": hold.pure,
                     "chicle": __version__,
                 }
             )
@@ -147,6 +150,10 @@ class KeptLedger(Ledger):
             _drop(beside, lock)
             raise
         self._locks[key] = lock
+
+    def _divide(self, budget: Budget, key: str | None, pure: float, rho: float) -> None:
+        split = {"budget": budget.promise(), "fit": key, "pure": pure, "rho": rho}
+        self._log.append({"record": "split", "at": _now(), **split})
 
     def _end(self, key: str, how: str) -> None:
         """Record the end of a fit. If that fails, its lock is dropped: then whoever comes next records it."""
@@ -199,9 +206,12 @@ class KeptLedger(Ledger):
             self._read_debit(record)
         elif kind == "reserve":
             key, title = str(record["fit"]), str(record["for"])
-            super()._begin(key, Hold(title, float(record["rho"]), float(record["delta"])))
+            super()._begin(key, Hold(title, *(float(record[name]) for name in ("rho", "delta", "pure"))))
             self._sessions[key] = Session(title, str(record["at"]), None, "running", [])
             self._loose = None
+        elif kind == "split":
+            pure, rho = float(record["pure"]), float(record["rho"])
+            super()._divide(Budget(**record["budget"]), record["fit"], pure, rho)
         elif kind == "end":
             key = str(record["fit"])
             self._sessions[key].ended, self._sessions[key].how = str(record["at"]), str(record["how"])
