@@ -73,6 +73,15 @@ def test_there_must_be_a_file_or_a_budget(path: Path) -> None:
         Ledger.open(path)
 
 
+@pytest.mark.parametrize("content", [b"a,b", b"{}", b"PAR1\0\0", b"0123 not a checksum", b"a,b\n1,2\n", b"\n"])
+def test_another_file_is_refused_and_left_as_it_is(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    for budget in (BUDGET, None):
+        with pytest.raises(ArtefactError, match=r"no ledger|damaged"):
+            Ledger.open(path, budget)
+    assert path.read_bytes() == content
+
+
 def test_what_is_set_aside_on_the_way_is_kept(path: Path) -> None:
     """A fit that pays in pure epsilon splits the promise, and others then see what is left of either part."""
     census = chicle.datasets.census(1_000, d=3)
@@ -80,6 +89,7 @@ def test_what_is_set_aside_on_the_way_is_kept(path: Path) -> None:
     chicle.DPSyn(epsilon=1, delta=1e-9, noise="laplace", rare=0).fit(census, ledger=ledger)
     again = Ledger.open(path)
     assert (again.pure, again.spent, again.budget) == (ledger.pure, ledger.spent, ledger.budget)
+    assert Ledger.open(path, Budget(epsilon=2, delta=1e-9)).budget == again.budget, "the promise is the same"
     assert again.pure > 0.001
     assert again.epsilon() <= 1 + 1e-9
     assert again.reserved == 0
@@ -148,6 +158,17 @@ def test_a_line_that_was_being_written_does_not_count(path: Path) -> None:
         assert len(ledger.events) == kept
         ledger.debit(EVENTS)
         assert len(Ledger.open(path).events) == kept + len(EVENTS)
+
+
+def test_a_ledger_that_was_being_begun_is_begun_again(path: Path) -> None:
+    spend(path, 0)
+    whole = path.read_bytes()
+    for cut in range(0, len(whole) - 1, 13):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(ArtefactError, match="is empty"):
+            Ledger.open(path)
+        path.write_bytes(whole[:cut])
+        assert len(spend(path).events) == len(EVENTS)
 
 
 def test_every_changed_byte_is_found(path: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,6 +29,9 @@ __all__ = ["Log", "Record"]
 Record = dict[str, Any]
 
 _NONE = "0" * 64
+# The first bytes of a log, however few. Another file is never changed.
+_BEGUN = re.compile(rb"[0-9a-f]{0,63}|[0-9a-f]{64}( (\{.*)?)?", re.DOTALL)
+
 _WAIT = 30.0
 """Seconds to wait for another process, which holds the lock for milliseconds unless it was stopped."""
 
@@ -165,6 +169,8 @@ class Log:
             self._accept(line)
         if not (rest and mend):
             return
+        if not self._known and not _BEGUN.fullmatch(rest):
+            raise ArtefactError(f"{self.path} is no ledger of chicle; name another file")
         if self._is_next(rest):
             os.write(file, b"\n")
             sync(file)

@@ -89,7 +89,9 @@ class KeptLedger(Ledger):
                     }
                 )
             self._check_begun()
-            if budget is not None and with_aside(budget) != self._budget:
+            # How epsilon is split may have changed since (`set_aside`).
+            there = self._budget if budget is None or budget.pure is not None else self._budget.undivided
+            if budget is not None and with_aside(budget) != there:
                 raise PrivacyError(
                     f"{path} was opened with {self._budget}, not with {with_aside(budget)}; the budget of a body of "
                     "data is fixed before its first release: leave it out, or give the same"
