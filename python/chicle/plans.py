@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 
 from chicle._html import card
+from chicle._memory import memory_limit
 from chicle._pandas import data_frame
 from chicle._text import aligned, percent
 from chicle.domain import Domain
+from chicle.errors import InfeasibleError
 from chicle.privacy.budget import Budget
 from chicle.privacy.strength import in_words, weakness
 from chicle.selection.expected_error import noise_error
@@ -34,6 +36,7 @@ __all__ = [
     "Plan",
     "Step",
     "Sweep",
+    "check_codes",
     "noise_errors",
     "pair_errors",
     "rough_cost",
@@ -289,7 +292,30 @@ def rough_cost(domain: Domain, n: int, *, per_pair: float) -> Cost:
     pairs = d * (d - 1) // 2 if per_pair else 0
     seconds = 0.1 + _PER_TABLE * pairs + n * (_PER_VALUE * d + per_pair * (pairs + _AS_PAIRS * d)) * 1e-9
     cells = min(sum(a * b for a, b in combinations(domain.values(), 2)), _CELLS_A_PAIR * pairs)
-    return Cost(seconds, int(_FIXED + _BYTES_A_VALUE * n * d + 8 * _COPIES * cells))
+    return Cost(seconds, int(_FIXED + _BYTES_A_VALUE * n * d + 8 * _COPIES * cells + _BYTES_A_CODE * _codes(domain)))
+
+
+def check_codes(*domains: Domain) -> None:
+    """Raise if the 1-ways alone take more memory than there is: exact, noisy, merged and in the model.
+
+    Examples
+    --------
+    >>> check_codes(Domain({"id": 10**9, "age": 100}))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    chicle.errors.InfeasibleError: column 'id' has 1,000,000,000 codes: a fit would take about 100.1 GB, ...
+    """
+    domain = max(domains, key=_codes)
+    peak, limit = _FIXED + _BYTES_A_CODE * _codes(domain), memory_limit()
+    if peak > limit:
+        name = max(domain, key=lambda one: domain[one])
+        raise InfeasibleError(
+            f"column {name!r} has {domain[name]:,} codes: a fit would take about {peak / 1e9:.1f} GB, and may take "
+            f"{limit / 1e9:.1f} GB here; make its bins coarser, declare fewer values, or drop it. Nothing was spent"
+        )
+
+
+def _codes(domain: Domain) -> int:
+    return sum(domain.values())
 
 
 # Fitted by hand, see above. Time: seconds for each pair; nanoseconds to encode, count and decode a value; the work on
@@ -297,6 +323,9 @@ def rough_cost(domain: Domain, n: int, *, per_pair: float) -> Cost:
 # of a pair.
 _PER_TABLE, _PER_VALUE, _AS_PAIRS = 4e-4, 30.0, 12
 _FIXED, _BYTES_A_VALUE, _COPIES, _CELLS_A_PAIR = 100 << 20, 8, 3, 2_000
+
+_BYTES_A_CODE = 100
+"""Peak bytes of a fit for each code of each attribute: 68 (Independent) to 118 (Prism) at two million codes."""
 
 
 def _least(steps: Sequence[Step]) -> float | None:

@@ -366,7 +366,7 @@ def test_what_was_paid_for_is_kept_if_the_table_can_not_be_written(
     (here / "o.csv").write_text("old", encoding="utf-8")
     with monkeypatch.context() as patch:
         patch.setattr(synth_command, "rehearse", lambda *_: None)
-        patch.setattr(table_files, "write_table", _full)
+        patch.setattr(table_files, "_write", _full)
         assert synth("-o", "o.csv", "--no-release", "--force") == 2
         rescue, error = capsys.readouterr().err.splitlines()
         assert "o.csv cannot be written: No space left on device" in error
@@ -386,7 +386,7 @@ def test_what_was_paid_for_is_kept_if_the_table_can_not_be_written(
 def test_a_full_disk_is_found_out_before_budget_is_spent(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(table_files, "write_table", _full)
+    monkeypatch.setattr(table_files, "_write", _full)
     assert "No space left on device" in refused(capsys, [*SYNTH, "-o", "o.csv", *BUDGET])
     assert {path.name for path in here.iterdir()} == {"census.parquet", "census.yaml"}
 

@@ -25,7 +25,7 @@ from chicle.columns import Open
 from chicle.columns.base import refuse
 from chicle.columns.open import ValueTally
 from chicle.discovery import Tallies, purchase_of, purchases, resolve
-from chicle.privacy import DiscoveryEvent, ExponentialEvent, TestNoise, accounting
+from chicle.privacy import DiscoveryEvent, ExponentialEvent, GaussianEvent, TestNoise, accounting
 from chicle.privacy import primitives as door
 from chicle.sources import check_table, open_source, read_records
 from tests.privacy.test_replay import Tape, said
@@ -382,10 +382,11 @@ def test_a_later_column_that_does_not_fit_costs_nothing_either() -> None:
 
 
 def test_a_ledger_without_delta_for_it_refuses() -> None:
-    ledger = Ledger(Budget(epsilon=1, delta=1e-9))
+    ledger = Ledger(Budget(epsilon=3, delta=1e-9))
+    ledger.debit([GaussianEvent(purpose="total", clique=(), l2_sensitivity=1, sigma=99.0, values=1)])
     with pytest.raises(BudgetExceeded, match="Open the ledger with"):
         chicle.Independent(epsilon=1, delta=1e-9).fit(table_of(), SCHEMA, ledger=ledger)
-    assert ledger.events == ()
+    assert len(ledger.events) == 1
     for budget in ({"rho": 0.1}, {"mu": 0.3}):
         with pytest.raises(PrivacyError, match=r"column 'job' is open.*Discovery\(delta="):
             chicle.Independent(**budget).fit(table_of(), SCHEMA)  # type: ignore[arg-type]
@@ -397,8 +398,9 @@ def test_several_columns_are_paid_for_together_or_not_at_all() -> None:
     schema = Schema({"job": {"type": "open"}, "town": {"type": "open"}})
     table = {"job": ["cook"] * 500, "town": ["York"] * 500}
     ledger = Ledger(Budget(epsilon=1, delta=1e-6, discovery=6e-8))  # enough for one of them
+    asked = chicle.Discovery(delta=1e-7)
     with pytest.raises(BudgetExceeded, match="nothing was spent"):
-        chicle.Independent(epsilon=1, delta=1e-6).fit(table, schema, ledger=ledger)
+        chicle.Independent(epsilon=1, delta=1e-6, discovery=asked).fit(table, schema, ledger=ledger)
     assert not ledger.events
 
 

@@ -166,7 +166,9 @@ def test_a_copy_cannot_spend_twice() -> None:
     ledger.debit([event(20.0)])
     pickled = pickle.loads(pickle.dumps(ledger))  # noqa: S301 - our own
     assert (pickled.events, pickled.spent, repr(pickled)) == (ledger.events, ledger.spent, repr(ledger))
-    for spend in (pickled.check, pickled.debit, pickle.loads(pickle.dumps(pickled)).debit):  # noqa: S301
+    loaded = [Ledger.from_json(ledger.to_json()) for _ in range(2)]
+    spends = [pickled.check, pickled.debit, pickle.loads(pickle.dumps(pickled)).debit]  # noqa: S301
+    for spend in (*spends, loaded[0].check, loaded[0].debit, loaded[1].debit):
         with pytest.raises(PrivacyError, match="can only be read"):
             spend([event(20.0)])
     assert pickled.spent == ledger.spent

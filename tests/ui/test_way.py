@@ -21,11 +21,9 @@ from starlette.testclient import TestClient
 import chicle
 from chicle import Budget, Ledger, Schema
 from chicle.cli import main
-from chicle.errors import ArtefactError, ParameterError, PrivacyError
-from chicle.privacy import GaussianEvent
+from chicle.errors import ArtefactError, ParameterError
 from chicle.sources import table_files
 from chicle.ui import session as session_module
-from chicle.ui.balance import KeptLedger
 from chicle.ui.job import Job
 from chicle.ui.session import Choice, Session
 from tests.ui.conftest import CANARY, TOKEN, people, permit_of, reviewed, settled
@@ -82,17 +80,16 @@ def test_from_a_file_to_a_table(  # noqa: PLR0915 - one way
     page = client.get("/spend").text
     assert "ledger before" in page
     assert "Spent: epsilon 0 of 1 before, 1 after" in page
-    assert not (folder / "people-chicle" / "ledger.json").exists()
+    assert not (folder / "people-chicle" / "table.ledger").exists()
     permit = permit_of(page)
     assert to(client.post("/run", data={"permit": permit})) == "job"
     waited()
     assert files(folder) == [
-        "ledger.json",
-        "ledger.lock",
         "release-1.chicle",
         "report-1.html",
         "schema.yaml",
         "synthetic-1.csv",
+        "table.ledger",
     ]
     page = client.get("/results").text
     assert "spent rho" in page
@@ -107,8 +104,10 @@ def test_from_a_file_to_a_table(  # noqa: PLR0915 - one way
     assert "script" not in framed.headers["Content-Security-Policy"]
     table = pd.read_csv(folder / "people-chicle" / "synthetic-1.csv")
     assert list(table) == list(people())
-    ledger = Ledger.from_json(client.get("/download/1/ledger").text)
-    assert ledger.spent == pytest.approx(Budget(epsilon=1, delta=1e-9).rho, rel=1e-6)
+    kept = folder / "kept.ledger"
+    kept.write_text(client.get("/download/1/ledger").text, encoding="utf-8")
+    ledger = Ledger.open(kept)
+    assert ledger.spent == pytest.approx(Budget(epsilon=1, delta=1e-9, discovery=1e-10).rho, rel=1e-6)
     # The permit is used up, and so is the budget.
     answer = client.post("/run", data={"permit": permit})
     assert answer.status_code == 422
@@ -351,7 +350,7 @@ def test_cancel(  # noqa: PLR0917 - fixtures
     settled(session)
     assert session.job is not None
     assert session.job.state == "cancelled"
-    assert (folder / "people-chicle" / "ledger.json").exists() == paid
+    assert bool(Ledger.open(folder / "people-chicle" / "table.ledger").events) == paid
     assert bool(files(folder)) and not any(name.startswith(".") for name in files(folder))  # noqa: PT018
     assert ("release-1.chicle" in files(folder)) == paid
     assert "synthetic-1.csv" not in files(folder)
@@ -416,48 +415,13 @@ def test_a_full_disk_before_anything_is_spent(
     assert files(folder) == ["schema.yaml"]
 
 
-EVENT = GaussianEvent(purpose="marginal", clique=("age",), l2_sensitivity=1, sigma=12.0, values=100)
-
-
-def test_the_ledger_is_in_its_file_before_noise_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A debit that cannot be written fails, so the release that follows it is never made."""
-    path = tmp_path / "ledger.json"
-    ledger = KeptLedger(path, Budget(epsilon=1, delta=1e-9))
-    ledger.debit([EVENT])
-    assert Ledger.from_json(path.read_text(encoding="utf-8")).events == (EVENT,)
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    sync = os.fsync
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ArtefactError, match="No noise was drawn"):
-        ledger.debit([EVENT])
-    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
-    assert len(Ledger.from_json(path.read_text(encoding="utf-8")).events) == len(ledger.events) == 1
-    monkeypatch.setattr(os, "fsync", sync)
-    ledger.debit([EVENT])
-    assert len(Ledger.from_json(path.read_text(encoding="utf-8")).events) == 2
-    with pytest.raises(chicle.BudgetExceeded):
-        ledger.debit([EVENT] * 99)
-    assert len(Ledger.from_json(path.read_text(encoding="utf-8")).events) == 2
-
-
-def test_two_pages_cannot_spend_the_same_budget(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.json"
-    budget = Budget(epsilon=1, delta=1e-9)
-    first, second = KeptLedger(path, budget), KeptLedger(path, budget)
-    first.debit([EVENT])
-    with pytest.raises(PrivacyError, match="another page spends on it"):
-        second.debit([EVENT])
-    third = KeptLedger(path, budget)
-    assert third.spent == first.spent
-    third.debit([EVENT])
-    with pytest.raises(PrivacyError, match="another page"):
-        first.debit([EVENT])
-    path.write_text("{", encoding="utf-8")
-    with pytest.raises(ArtefactError):
-        KeptLedger.found(path)
+def test_the_ledger_of_an_earlier_version_counts(session: Session, folder: Path) -> None:
+    (folder / "people-chicle").mkdir()
+    (folder / "people-chicle" / "ledger.json").write_text("{}", encoding="utf-8")
+    session.open("people.csv")
+    settled(session)
+    assert session.job is not None
+    assert "an earlier version of chicle, and what it spent counts" in str(session.job.error)
 
 
 def send(client: TestClient, body: bytes, name: str, size: int | None = None) -> Any:

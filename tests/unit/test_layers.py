@@ -14,7 +14,18 @@ import chicle
 
 ROOT = Path(chicle.__file__).parent
 LAYERS = (
-    *("_core", "_text", "_write", "errors", "_checks", "_html", "_pandas", "_progress"),  # what everything may use
+    *(
+        "_core",
+        "_text",
+        "errors",
+        "_lock",
+        "_write",
+        "_checks",
+        "_memory",
+        "_html",
+        "_pandas",
+        "_progress",
+    ),  # what everything may use
     *("domain", "codes", "query", "workload", "columns", "schema"),  # public: what is declared and asked
     *("counting", "privacy", "measurements"),  # private rows, the ledger, and what is bought through it
     *("denoising", "selection", "plans"),  # free: from measurements to measurements and choices

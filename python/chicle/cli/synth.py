@@ -28,6 +28,7 @@ from chicle.cli.arguments import (
     public_data,
     tables,
 )
+from chicle.cli.ledger import add_ledger, check_ledger, opened_ledger
 from chicle.cli.output import check_output, rehearse, write_sample
 from chicle.cli.spark import add_engine, check_engine, check_spark_output, read_spark, spark_session, write_spark
 from chicle.cli.summary import say_summary
@@ -57,6 +58,8 @@ Declare the regressions that will be run on the table: their coefficients then c
 
 A public table of the same columns, or some of them, makes the result better and costs nothing:
   chicle synth people.csv -s people.yaml -o made.csv --epsilon 1 --delta 1e-9 --public neighbours.csv
+If more will be made from the same people's data later, keep one ledger for all of it (see `chicle ledger --help`):
+  chicle synth people.csv -s people.yaml -o made.csv --epsilon 1 --delta 1e-9 --ledger people.ledger --total-epsilon 3
 
 A table in a lake is read, counted and made by Spark; OUT is a folder of Parquet files:
   chicle synth /lake/people -s people.yaml -o /lake/made --epsilon 1 --delta 1e-9 --engine spark --master local[8]
@@ -64,7 +67,8 @@ A table in a lake is read, counted and made by Spark; OUT is a folder of Parquet
 Groups of rows that shall each be right by themselves, such as states, form partitions:
   chicle synth people.csv -s people.yaml -o made.csv --epsilon 1 --delta 1e-9 --partition state
 
-Each run spends a new budget, and budgets add up. Keep the release and use `chicle sample` for more rows at no cost.
+Without --ledger, each run spends a new budget, and budgets add up. Keep the release and use `chicle sample` for more
+rows at no cost.
 """
 
 
@@ -76,6 +80,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     add_output(made, "the file of the synthetic table: .csv, .csv.gz, .tsv, .parquet, .arrow or .feather")
     add_budget(made)
     add_public(made)
+    add_ledger(made)
     add_analyses(made)
     add_partition(made)
     kept = made.add_mutually_exclusive_group()
@@ -104,7 +109,7 @@ def _run_here(arguments: argparse.Namespace) -> int:
     outputs = [arguments.output, *([] if arguments.release is None else [arguments.release])]
     data = tables(arguments, arguments.data, said=not arguments.quiet)
     for path in outputs:
-        check_output(path, arguments.force, inputs=[*data, arguments.schema])
+        check_output(path, arguments.force, inputs=[*data, arguments.schema, *_ledger_file(arguments)])
     if len({Path(path).resolve() for path in outputs}) < len(outputs):
         raise ParameterError(f"{arguments.output} is named for the table and for the release; give them two names")
     schema, synth, asked = _mechanism(arguments)
@@ -112,7 +117,7 @@ def _run_here(arguments: argparse.Namespace) -> int:
         progress.say("reading the table", total=1.0)
         source = open_source(data, schema, threads=arguments.threads, progress=_passes(progress))
         rehearse(schema, source.form, arguments.output)
-        release = synth.fit(source, schema, **asked).release_
+        release = synth.fit(source, schema, ledger=opened_ledger(arguments, synth), **asked).release_
         del source
         rows = _made(release, arguments, lambda: write_sample(release, arguments, progress))
     say_summary(release, rows, arguments, kept=arguments.release)
@@ -125,9 +130,13 @@ def _beside(output: str) -> str:
     return str(path.with_name(path.name.removesuffix(".gz").removesuffix(".GZ")).with_suffix(".chicle"))
 
 
+def _ledger_file(arguments: argparse.Namespace) -> list[str]:
+    return [] if arguments.ledger is None else [arguments.ledger]
+
+
 def _run_on_spark(arguments: argparse.Namespace) -> int:
     if arguments.release is not None:
-        check_output(arguments.release, arguments.force, inputs=[arguments.schema])
+        check_output(arguments.release, arguments.force, inputs=[arguments.schema, *_ledger_file(arguments)])
     schema, synth, asked = _mechanism(arguments)
     with Progress(quiet=arguments.quiet) as progress:
         progress.say("starting Spark")
@@ -135,7 +144,7 @@ def _run_on_spark(arguments: argparse.Namespace) -> int:
             check_spark_output(session, arguments)
             source = open_source(read_spark(session, arguments), schema)
             progress.say("counting on executors")
-            release = synth.fit(source, schema, **asked).release_
+            release = synth.fit(source, schema, ledger=opened_ledger(arguments, synth), **asked).release_
             progress.say("making records on executors")
             rows = _made(release, arguments, lambda: write_spark(session, release, arguments))
     say_summary(release, rows, arguments, kept=arguments.release)
@@ -150,6 +159,7 @@ def _mechanism(arguments: argparse.Namespace) -> tuple[Schema, Mechanism, dict[s
     if schema.assumption is not None:
         warn(schema.assumption)
     check_strength(synth.budget, schema.rows, allowed=synth.allow_weak)
+    check_ledger(arguments, synth, schema)
     asked: dict[str, Any] = {"analyses": analyses(arguments), "analysis_share": arguments.analysis_share}
     if arguments.partition is not None:
         asked["partition"] = arguments.partition

@@ -196,7 +196,9 @@ def _steadied(one_way: Measurement, groups: npt.NDArray[np.int64]) -> Measuremen
     means = np.bincount(groups, weights=values) / sizes
     uneven = np.bincount(groups, weights=(values - means[groups]) ** 2)
     noise = np.maximum(sizes - 3, 0) * one_way.sigma**2
-    kept = np.where(noise > 0, np.maximum(1 - noise / np.maximum(uneven, noise), 0), 1.0)
+    # Groups of three codes at most stay as they are; those of one code are even, with no noise to explain it.
+    shrunk = np.divide(noise, np.maximum(uneven, noise), out=np.zeros_like(uneven), where=noise > 0)
+    kept = 1 - shrunk
     return replace(one_way, values=means[groups] + kept[groups] * (values - means[groups]))
 
 

@@ -94,7 +94,7 @@ def purchase_of(name: str, column: Column, *, rows: int, rho: float, delta: floa
     return kind(name=name, rows=rows, rho=rho, delta=delta if kind.takes_delta else 0.0, wanted=column.discovery)
 
 
-def purchases(schema: Schema, budget: Budget, discovery: Discovery) -> list[Purchase]:
+def purchases(schema: Schema, budget: Budget, discovery: Discovery, *, delta: float | None = None) -> list[Purchase]:
     """Return the purchase for each column with something to discover, in the order of the schema.
 
     Parameters
@@ -105,6 +105,8 @@ def purchases(schema: Schema, budget: Budget, discovery: Discovery) -> list[Purc
         The budget, as `Discovery.budget` returns it.
     discovery
         The part of it that may be spent.
+    delta
+        What a ledger holds of delta for all of them; that of the budget by default.
     """
     names = schema.undiscovered
     if not names:
@@ -112,9 +114,10 @@ def purchases(schema: Schema, budget: Budget, discovery: Discovery) -> list[Purc
     share = min(_SHARE * len(names), _MOST) if discovery.share is None else discovery.share
     rho = share * budget.rho / len(names)
     taking = sum(_kind(schema.columns[name]).takes_delta for name in names)
-    delta = math.nextafter(budget.discovery * _SLACK / taking, 0.0) if budget.discovery is not None and taking else 0.0
+    aside = (budget.discovery or 0.0) if delta is None else delta
+    each = math.nextafter(aside * _SLACK / taking, 0.0) if aside and taking else 0.0
     rows = schema.max_records_per_person
-    return [purchase_of(name, schema.columns[name], rows=rows, rho=rho, delta=delta) for name in names]
+    return [purchase_of(name, schema.columns[name], rows=rows, rho=rho, delta=each) for name in names]
 
 
 def _kind(column: Column) -> type[Purchase]:

@@ -547,14 +547,21 @@ class Desk:
 
     def can_set_aside(self, budget: Budget) -> bool:
         """Return whether a fit of this budget can pay for Laplace noise in epsilon: nothing else costs rho."""
-        whole = self._purse.rho >= budget.rho * (1 - 2.0**-40)
+        whole = self._purse.rho >= self._promise(budget).rho * (1 - 2.0**-40)
         return budget.epsilon is not None and self._purse.ledger.divisible and whole
 
     def set_aside(self, epsilon: float, budget: Budget) -> None:
         """Set so much of a fit's epsilon aside for Laplace noise (`Ledger.set_aside`); `left` follows from the rest."""
         purse = self._purse
         purse.ledger.set_aside(purse.begun_pure + real("epsilon", epsilon))
-        purse.rho = budget.with_pure(epsilon).rho
+        purse.rho = self._promise(budget).with_pure(epsilon).rho
+
+    def _promise(self, budget: Budget) -> Budget:
+        """Return the budget of a fit, with the delta that its ledger sets aside for discovery."""
+        aside = self._purse.ledger.budget.discovery
+        if aside is None or budget.delta is None:
+            return budget
+        return Budget(**{**budget.promise(), "discovery": aside})
 
     def measure_pure(
         self, asked: QueryLike, *, epsilon: float, purpose: str = "marginal", memory_limit: int = MEMORY_LIMIT

@@ -30,7 +30,7 @@ from chicle.counting.records import Records
 from chicle.discovery import Discovery, purchases, resolve
 from chicle.discovery.persons import measure_persons, persons_step
 from chicle.domain import Clique, Domain
-from chicle.errors import BudgetExceeded, NotFittedError, ParameterError, PrivacyError, SchemaError
+from chicle.errors import NotFittedError, ParameterError, PrivacyError, SchemaError
 from chicle.measurements.desk import Desk
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.public_rows import PublicRows
@@ -39,9 +39,9 @@ from chicle.mechanisms.beside_public import NO_PUBLIC, beside_public
 from chicle.mechanisms.stages import Setting, Stages, marginal_stage
 from chicle.models.base import Model
 from chicle.partition import Partition, chosen_partition, plan_steps, run_partitioned, seen_domain, sizes_budget
-from chicle.plans import Cost, Plan, Step, Sweep, rough_cost
+from chicle.plans import Cost, Plan, Step, Sweep, check_codes, rough_cost
 from chicle.privacy.budget import Accounting, Budget
-from chicle.privacy.ledger import Ledger
+from chicle.privacy.ledger import Ledger, Reservation, with_aside
 from chicle.privacy.noise import MIN_SCALE
 from chicle.privacy.strength import check_strength
 from chicle.public import PublicData
@@ -58,7 +58,6 @@ __all__ = ["BY_NAME", "Mechanism", "PublicUse", "as_schema", "parts_of", "regist
 _FINE, _FINE_AT_MOST = 0.02, 0.1
 
 _MOST_RHO = math.floor(0.999 / (2 * MIN_SCALE**2))  # the sigma of any part of it is one that the samplers accept
-_ALL = 1 - 2.0**-40  # all of a budget, but for rounding
 
 _Self = TypeVar("_Self", bound="Mechanism")
 _Class = TypeVar("_Class", bound="type[Mechanism]")
@@ -355,7 +354,10 @@ class Mechanism(ABC):
             sizes = sizes_budget(partition, Codec(declared).domain, budget, k=k, rows=rows, pure_left=left)
             budget = sizes.apply(budget)
         check_strength(budget, declared.rows, allowed=self.allow_weak)
+        own, aside = ledger is None, budget.discovery or 0.0
         ledger = self._ledger(ledger, budget)
+        if ledger.budget.discovery is not None:
+            budget = with_aside(budget)  # so that a fit of the whole promise fits into the ledger
         check_strength(ledger.budget, declared.rows, allowed=self.allow_weak)
         opened = source
         if not isinstance(source, Source):
@@ -364,20 +366,21 @@ class Mechanism(ABC):
         AnalysisPlan.of(asked, declared, rho=budget.rho, share=share).check(opened)
         if not opened.coded:
             Codec(declared).check_types(opened.form.types)
-        with closing(opened):
-            spent, notes_before = ledger.spent, _notes(declared, ledger)
-            declared, notes = self._discover(opened, declared, budget, ledger)
+        whole = own or self._discovery().delta is not None
+        with closing(opened), ledger.reserve(budget, title=f"{self.title}: fit", delta=aside, whole=whole) as held:
+            notes_before = _notes(declared, ledger)
+            declared, notes = self._discover(opened, declared, budget, held)
             codec = Codec(declared)
             rows = opened.countable(codec)
             _check_rows(rows, codec)
-            persons = measure_persons(opened, declared, budget.rho - (ledger.spent - spent), ledger)
-            rho = budget.rho - (ledger.spent - spent)
+            persons = measure_persons(opened, declared, budget.rho - held.spent, held)
+            rho = budget.rho - held.spent
             answers = AnalysisPlan.of(asked, declared, rho=rho, share=share)
             beside = _fine(codec, rho, 0)
-            fine_one_ways = _measure_splits(Desk(rows, ledger, threads=self.threads), beside)
+            fine_one_ways = _measure_splits(Desk(rows, held, threads=self.threads), beside)
             desk = Desk(
                 rows.view(codec.maps, codec.domain),
-                ledger,
+                held,
                 rho=rho - answers.rho - math.fsum(step.rho for step in beside),
                 ordinal=codec.ordinal,
                 amounts=codec.amounts,
@@ -405,7 +408,7 @@ class Mechanism(ABC):
                 form=opened.form,
                 persons=persons,
             )
-            return _answered(release, answers, opened, ledger, self.threads)
+            return _answered(release, answers, opened, held, self.threads)
 
     def sample(self, n: int | None = None, seed: int | None = None) -> Any:  # noqa: ANN401
         """Draw a synthetic table of the kind that was fitted: `n` rows, by default the private estimate of n.
@@ -436,6 +439,7 @@ class Mechanism(ABC):
 
     def _check_all(self, codec: Codec, partition: Partition | None) -> None:
         """Raise for parameters that a fit on this schema cannot use, before it spends anything."""
+        check_codes(codec.schema.domain, codec.domain)
         domain = codec.domain if partition is None else partition.rest(codec.domain)
         self.check(domain)
         table = Setting(domain, self.budget.rho, codec.schema.max_records_per_person)
@@ -460,7 +464,7 @@ class Mechanism(ABC):
         return rows
 
     def _ledger(self, ledger: Ledger | None, budget: Budget) -> Ledger:
-        """Return the ledger that pays; one with too little left is an error."""
+        """Return the ledger that pays."""
         if ledger is None:
             ledger = Ledger(budget)
         elif not isinstance(ledger, Ledger):
@@ -470,15 +474,10 @@ class Mechanism(ABC):
                 f"the ledger accounts in {ledger.budget.accounting!r}, the mechanism in {budget.accounting!r}; "
                 "give both the same accounting"
             )
-        if ledger.remaining < _ALL * budget.rho:
-            raise BudgetExceeded(
-                f"this fit costs rho {budget.rho:.6g}, but only {ledger.remaining:.6g} of {ledger.budget.rho:.6g} is "
-                "left. Fit with a smaller budget, or open a ledger of a larger one; nothing was spent"
-            )
         return ledger
 
     def _discover(
-        self, source: Source, schema: Schema, budget: Budget, ledger: Ledger
+        self, source: Source, schema: Schema, budget: Budget, held: Reservation
     ) -> tuple[Schema, tuple[str, ...]]:
         """Buy what a schema leaves to be discovered; return the complete schema, and notes on it."""
         if not schema.undiscovered:
@@ -488,9 +487,9 @@ class Mechanism(ABC):
             raise SchemaError(f"{first}, but records are coded; give the table itself")
         if source.once:
             raise SchemaError(f"{first}, which needs another pass over the batches; give a function that opens them")
-        bought = purchases(schema, budget, self._discovery())
-        ledger.check(event for purchase in bought for event in purchase.events())
-        found, notes = resolve(schema, source, bought, ledger)
+        bought = purchases(schema, budget, self._discovery(), delta=held.delta)
+        held.check(event for purchase in bought for event in purchase.events())
+        found, notes = resolve(schema, source, bought, held)
         return found, tuple(notes)
 
     def _discovery(self) -> Discovery:

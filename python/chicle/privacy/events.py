@@ -70,6 +70,17 @@ class Event(ABC):
         for name in _NUMBERS & {field.name for field in fields(self)}:
             set_field(name, positive(name, getattr(self, name)))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as plain data, for files; its kind stands beside it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Event:
+        """Return the event that `to_dict` wrote."""
+        if set(data) != {field.name for field in fields(cls)}:
+            raise ArtefactError(f"an event of kind {cls.kind!r} has other fields than it should")
+        return cls(**data)
+
     @abstractmethod
     def rho(self, how: Accounting) -> float:
         """Return the cost in rho under one way of accounting, rounded up."""
@@ -288,17 +299,14 @@ KINDS: dict[str, type[Event]] = {
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
-    """Return an event as plain data."""
-    return {"kind": event.kind, **asdict(event)}
+    """Return an event as plain data, with its kind."""
+    return {"kind": event.kind, **event.to_dict()}
 
 
 def event_from_dict(data: dict[str, Any]) -> Event:
     """Return the event that `event_to_dict` wrote."""
     values = dict(data)
-    kind = KINDS[values.pop("kind")]
-    if set(values) != {field.name for field in fields(kind)}:
-        raise ArtefactError(f"an event of kind {kind.kind!r} has other fields than it should")
-    return kind(**values)
+    return KINDS[values.pop("kind")].from_dict(values)
 
 
 def _at_least_1(name: str, sensitivity: float) -> None:

@@ -43,7 +43,7 @@ def write_artefact(path: str | Path, contents: Contents) -> None:
         raise InfeasibleError(f"this release is too large to be saved: it has more than {MEMORY_LIMIT >> 30} GiB")
     members[_SUM] = _checksum(members).encode()
     try:
-        with replacing(path) as beside, zipfile.ZipFile(beside, "x", zipfile.ZIP_DEFLATED) as file:
+        with replacing(path) as beside, zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as file:
             for name, data in members.items():
                 file.writestr(zipfile.ZipInfo(name, _WHEN), data, zipfile.ZIP_DEFLATED)
     except OSError as error:

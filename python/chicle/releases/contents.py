@@ -7,10 +7,11 @@ the state of the model must fit the domain. A model is restored by its family; n
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,13 @@ _DTYPES = tuple(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4,
     np.dtype(name) for name in ("float32", "float64", "bool")
 )
 """The allowed dtypes of the arrays of a model's state."""
+
+# The header of numpy's format as numpy writes it. Numpy itself would evaluate it as an expression of Python.
+_NPY = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<|][biuf][1248])', 'fortran_order': False, "
+    rb"'shape': \(((?:[0-9]{1,18},|[0-9]{1,18}(?:, [0-9]{1,18})+)?)\), \} *\n",
+    re.DOTALL,
+)
 
 _GUARANTEES: Mapping[str, type[Guarantee]] = {one.kind: one for one in (Ledger, Claim)}
 """A header has exactly one of these fields."""
@@ -359,14 +367,14 @@ class _Reader:
     def _array(self, member: str, *dtypes: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array, after checking its header."""
         data = self._members[f"{member}.npy"]
-        file = io.BytesIO(data)
-        if np.lib.format.read_magic(file) != (1, 0):
+        begin = 10 + int.from_bytes(data[8:10], "little")
+        found = _NPY.fullmatch(data[:begin])
+        if found is None:
             raise ArtefactError("a table is in an unknown format")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        cells = int(np.prod(shape, dtype=object))
-        if dtype not in dtypes or fortran or len(data) - file.tell() != dtype.itemsize * cells:
+        dtype, shape = np.dtype(found[1].decode()), tuple(map(int, found[2].replace(b",", b" ").split()))
+        if dtype not in dtypes or len(data) - begin != dtype.itemsize * prod(shape):
             raise ArtefactError("the length or type of a table does not match its own header")
-        return np.frombuffer(data, dtype, offset=file.tell()).reshape(shape).astype(dtype.newbyteorder("="))
+        return np.frombuffer(data, dtype, offset=begin).reshape(shape).astype(dtype.newbyteorder("="))
 
 
 def _npy(array: npt.NDArray[Any]) -> bytes:

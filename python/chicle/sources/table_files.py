@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
+from chicle._write import replacing
 from chicle.columns.base import is_text
 from chicle.columns.marks import NO_VALUE, is_mark
 from chicle.errors import ArtefactError, ChicleError, ParameterError
@@ -27,6 +28,7 @@ from chicle.schema import Schema
 from chicle.sources.csv_header import NOT_UTF8, check_header
 from chicle.sources.dialect import dialect_of, fields_differ
 from chicle.sources.sheets import read_sheet
+from chicle.sources.unpacked import Unpacked, is_gzipped
 
 __all__ = ["check_ending", "layout", "read_batches", "read_table", "write_explained", "write_table"]
 
@@ -163,7 +165,16 @@ def _explained(path: str | Path) -> Iterator[None]:
 
 
 def write_table(table: pa.Table | Iterable[pa.Table], path: str | Path) -> int:
-    """Write a table, whole or in parts, in the format of the file's ending; return its number of rows."""
+    """Write a table, whole or in parts, in the format of the file's ending; return its number of rows.
+
+    The file is written whole or not at all.
+    """
+    check_ending(path, written=True)
+    with replacing(path) as beside:
+        return write_explained(table, beside, path)
+
+
+def _write(table: pa.Table | Iterable[pa.Table], path: str | Path) -> int:
     kind = check_ending(path, written=True)
     parts = iter([table] if isinstance(table, pa.Table) else table)
     first = next(parts)
@@ -181,9 +192,9 @@ def write_table(table: pa.Table | Iterable[pa.Table], path: str | Path) -> int:
 
 
 def write_explained(table: pa.Table | Iterable[pa.Table], beside: Path, output: str | Path) -> int:
-    """Write a table as `write_table` does, to a place beside `output`; errors say what to do, and name `output`."""
+    """Write a table to a place beside `output`, for the caller to rename; errors say what to do, and name `output`."""
     try:
-        return write_table(table, beside)
+        return _write(table, beside)
     except (OSError, pa.ArrowException) as error:
         number = getattr(error, "errno", None)
         why = "a column has a type that this format cannot hold; try .parquet"
@@ -330,7 +341,8 @@ def _read_csv(path: str | Path, schema: Schema | None, *, as_text: bool) -> pa.T
         csv.types = dict.fromkeys(csv.names, pa.string())
     while True:
         try:
-            table = pcsv.read_csv(path, **csv.options())
+            with pa.OSFile(str(path)) as file:
+                table = pcsv.read_csv(Unpacked(path, file) if is_gzipped(path) else file, **csv.options())
         except pa.ArrowInvalid as error:  # noqa: PERF203 - once for each column that is not as declared
             csv.widen(error)
         else:
@@ -347,7 +359,6 @@ class _CsvBatches:
         self._path, self._csv = path, _Csv(path, schema)
         self._size = max(Path(path).stat().st_size, 1)
         self._file = pa.OSFile(str(path))
-        self._gzipped = str(path).lower().endswith(".gz")
 
     def close(self) -> None:
         self._file.close()
@@ -376,7 +387,7 @@ class _CsvBatches:
         while True:
             # Opened again: an abandoned reader may still be reading ahead from its file.
             self._file = pa.OSFile(str(self._path))
-            stream = pa.CompressedInputStream(self._file, "gzip") if self._gzipped else self._file
+            stream = Unpacked(self._path, self._file) if is_gzipped(self._path) else self._file
             try:
                 reader = pcsv.open_csv(stream, **self._csv.options(names, _BLOCK_BYTES))
             except pa.ArrowInvalid as error:

@@ -21,12 +21,12 @@ import pyarrow as pa
 
 from chicle._checks import integer
 from chicle._write import replacing, trying
-from chicle.discovery import Discovery
 from chicle.errors import ArtefactError, ChicleError, ParameterError, SchemaError
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.variants import named_mechanism
 from chicle.plans import Plan
 from chicle.privacy import Budget, Ledger
+from chicle.privacy.ledger import with_aside
 from chicle.releases.release import Release
 from chicle.reports import report
 from chicle.schema import Schema
@@ -36,7 +36,7 @@ from chicle.sources.draft import draft_schema
 from chicle.sources.files import find_files
 from chicle.sources.frames import arrow_columns
 from chicle.sources.table_files import check_ending, read_table, write_explained
-from chicle.ui.balance import KeptLedger
+from chicle.ui.balance import NAME, found
 from chicle.ui.job import Job
 from chicle.ui.pictures import Bars, Offer, bars_of
 
@@ -171,7 +171,7 @@ class Session:
                 made.confirmed = set(known.columns)
             with self._lock:
                 self.table, self.results = made, []
-                self.ledger = KeptLedger.found(self.ledger_path)
+                self.ledger = found(self.ledger_path)
                 if self.ledger is not None:
                     kept = self.ledger.budget
                     self.choice = replace(self.choice, total=kept.epsilon or 1.0, delta=kept.delta or 1e-9)
@@ -278,7 +278,7 @@ class Session:
         singles = [step for step in plan.one_ways if step.error is not None]
         pairs = [step for step in plan.steps if step.release == "marginal" and step.error is not None]
         sigmas = [step.sigma for step in plan.one_ways if step.sigma is not None]
-        rho, room = plan.budget.rho, self._budget(choice.total).rho * (1 + 1e-9)
+        rho, room = with_aside(plan.budget).rho, self._budget(choice.total).rho * (1 + 1e-9)
         affordable = epsilon <= choice.total * (1 + 1e-12) and self.balance_kept + rho <= room
         return Offer(epsilon, rho, _range(singles), _range(pairs), max(sigmas, default=None), affordable)
 
@@ -291,10 +291,10 @@ class Session:
         """Return the epsilon that is spent once `more` rho is, and the epsilon that may be spent in all."""
         total = self._budget(self.choice.total) if self.ledger is None else self.ledger.budget
         spent = self.balance_kept + more
-        discovered = 0.0 if self.ledger is None else self.ledger.discovered
         at = total.delta or self.choice.delta
         spent = min(spent, total.rho)
-        return (total.epsilon_at(at, spent, discovered) if spent else 0.0), total.epsilon or self.choice.total
+        # What is set aside for discovery counts as spent: it buys nothing else.
+        return (total.epsilon_at(at, spent) if spent else 0.0), total.epsilon or self.choice.total
 
     def permit(self) -> str:
         """Return a permit to spend once; an earlier one is void, so that two tabs cannot spend twice."""
@@ -321,7 +321,7 @@ class Session:
             for path in (results[1], results[2], results[3], self.ledger_path):
                 _check_room(path)
             if self.ledger is None:
-                self.ledger = KeptLedger(self.ledger_path, self._budget(choice.total))
+                self.ledger = Ledger.open(self.ledger_path, self._budget(choice.total))
             ledger = self.ledger
 
         def work(job: Job) -> None:
@@ -418,7 +418,7 @@ class Session:
         return make(epsilon=choice.epsilon, delta=choice.delta, threads=self.threads)
 
     def _budget(self, epsilon: float) -> Budget:
-        return Discovery().budget(self._reviewed(), Budget(epsilon=epsilon, delta=self.choice.delta))
+        return with_aside(Budget(epsilon=epsilon, delta=self.choice.delta))
 
     def _path(self, given: str) -> str:
         """Return a path as the user means it: from the folder of the session."""
@@ -431,7 +431,7 @@ class Session:
     @property
     def ledger_path(self) -> Path:
         """The file of the ledger."""
-        return self.results_folder / "ledger.json"
+        return self.results_folder / NAME
 
     def _next_results(self, choice: Choice) -> tuple[int, Path, Path, Path]:
         folder, number = self.results_folder, 1
