@@ -20,7 +20,8 @@ LAYERS = (
     *("denoising", "selection", "plans"),  # free: from measurements to measurements and choices
     *("codecs", "sources", "public"),  # where private rows come from, and public ones
     *("models", "discovery", "analyses", "partition", "releases", "mechanisms"),  # from a table to a release
-    *("datasets", "synthesis", "evaluation", "reports", "comparison", "demo", "ui", "cli", "__main__", "__init__"),
+    *("datasets", "synthesis", "evaluation", "reports", "comparison", "audit", "dossier", "demo", "ui", "cli"),
+    *("__main__", "__init__"),
 )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from chicle._core import __version__
-from chicle.cli import compare, completion, demo, doctor, evaluate, plan, report, sample, schema, synth, ui
+from chicle.cli import audit, compare, completion, demo, doctor, evaluate, plan, report, sample, schema, synth, ui
 from chicle.cli.arguments import Parser, command, subcommands
 from chicle.cli.next_step import offer_next_step
 from chicle.cli.terminal import warn
@@ -24,7 +24,7 @@ from chicle.errors import explained
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (demo, ui, schema, plan, synth, sample, evaluate, report, compare, doctor, completion)
+_COMMANDS = (demo, ui, schema, plan, synth, sample, evaluate, report, compare, audit, doctor, completion)
 
 _WAY = """\
 From your own table to a synthetic one, in a page of your browser:
