@@ -128,12 +128,13 @@ def _numbers(without: Evidence, with_canary: Evidence, wanted: Callable[[str], b
 
 
 def _thresholds(low: Floats, high: Floats) -> Floats:
-    """Return values between those of a statistic, at most so many, evenly over their ranks."""
+    """Return values between those of a statistic, evenly over their ranks, and the middle of the widest gap."""
     values = np.unique(np.concatenate([low, high]))
     if values.size < 2:
         return values
     between = (values[1:] + values[:-1]) / 2
-    chosen: Floats = between[np.unique(np.linspace(0, between.size - 1, _THRESHOLDS).astype(int))]
+    places = np.linspace(0, between.size - 1, _THRESHOLDS).astype(int)
+    chosen: Floats = between[np.unique(np.append(places, np.argmax(np.diff(values))))]
     return chosen
 
 

@@ -27,6 +27,7 @@ __all__ = ["Case", "case_names", "case_of", "mechanism_cases", "release_cases"]
 _MU = 2.0  # spent by every fit: loss that some hundred runs can see, and not so much that every test is right
 _DELTA = 1e-6
 _SMALL = {"a": 2, "b": 3, "c": 4}
+_FLAGS = {"a": 2, "b": 2, "c": 2, "d": 2}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ def release_cases() -> dict[str, Case]:
     """Return the case of each kind of release."""
     cases = [
         _probe("tables", "tables of several shares, k = 3", k=3),
-        _probe("groups", "groups of rows that overlap", k=1),
+        _probe("groups", "groups of rows that overlap", k=1, domain=_FLAGS),
         _probe("answers", "buckets and functionals, k = 2", k=2),
         _probe("scores", "distances from a public table, k = 3", k=3),
         _probe("independence", "InDif: distances from released 1-ways, k = 3", k=3),
@@ -107,9 +108,9 @@ def case_of(name: str) -> Case:
     return cases[name]
 
 
-def _probe(name: str, about: str, *, k: int) -> Case:
+def _probe(name: str, about: str, *, k: int, domain: Mapping[str, int] = _SMALL) -> Case:
     assert name in PROBES  # noqa: S101 - each case has its probe
-    return Case(name, about, coded_pair(_SMALL, k=k), lambda: Probe(mu=_MU, allow_weak=True, threads=1, probe=name))
+    return Case(name, about, coded_pair(domain, k=k), lambda: Probe(mu=_MU, allow_weak=True, threads=1, probe=name))
 
 
 _QUICK: Mapping[str, Mapping[str, Any]] = {

@@ -23,7 +23,7 @@ ONE_RUN = "one-run"
 
 _MU = 2.0
 _CANARIES = 10_000
-_DELTA = 1e-9  # small beside the number of canaries, or the bound says nothing
+_DELTA = 1e-15  # far below LUCK over the number of canaries, or the bound says nothing
 _SURE = (-1, 2)  # counts up to the first, and from the second, are guessed
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from chicle.audit.pairs import ROWS, cross
 from chicle.counting.countable import Expect
+from chicle.domain import Clique
 from chicle.measurements.desk import Desk
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.stages import Setting, Stage, Stages
@@ -47,16 +48,18 @@ class Probe(Mechanism):
 
 
 def _tables(desk: Desk) -> None:
-    names = tuple(desk.domain)
-    queries = [(), *((name,) for name in names), names[:2], names]
-    desk.measure(queries, rho=desk.left)
+    desk.measure(_subsets(tuple(desk.domain)), rho=desk.left)
 
 
 def _groups(desk: Desk) -> None:
     """Count groups that overlap: the canary is in each of them."""
     last = {name: size - 1 for name, size in desk.domain.items()}
-    several = chain.from_iterable(combinations(last, size) for size in range(1, len(last) + 1))
-    desk.measure([Query((), where={name: last[name] for name in some}) for some in several], rho=desk.left)
+    groups = [Query((), where={name: last[name] for name in some}) for some in _subsets(tuple(last)) if some]
+    desk.measure(groups, rho=desk.left)
+
+
+def _subsets(names: Clique) -> list[Clique]:
+    return list(chain.from_iterable(combinations(names, size) for size in range(len(names) + 1)))
 
 
 def _answers(desk: Desk) -> None:
@@ -76,7 +79,7 @@ def _scores(desk: Desk) -> None:
 
 def _independence(desk: Desk) -> None:
     first, second, *_ = desk.domain
-    desk.measure_one_ways(rho=desk.left / 2)
+    desk.measure_one_ways(rho=desk.left / 4)
     desk.score([(first, second)], desk.independence(), rho=desk.left)
 
 
