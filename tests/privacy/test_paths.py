@@ -102,6 +102,7 @@ def test_noise_of_a_ledger_is_drawn_by_the_primitives_alone() -> None:
     assert debiting - {planted} <= {"privacy/primitives.py", "privacy/ledger.py", "ui/balance.py", "privacy/store.py"}
 
 
+LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Raise, ast.Assert, ast.JoinedStr, ast.Expr)
 Assigned = ast.Assign | ast.AugAssign | ast.AnnAssign
 
 
@@ -143,9 +144,9 @@ class Taint:
     def leaks(self) -> Iterator[str]:
         """Every way in which an exact value leaves the function but by a door."""
         for node in ast.walk(self.function):
-            if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom, ast.Raise, ast.Assert, ast.JoinedStr, ast.Expr)):
-                if any(self.holds(child) for child in ast.iter_child_nodes(node)):
-                    yield f"line {node.lineno}: {type(node).__name__} with an exact value"
+            out = isinstance(node, LEAVING) and any(self.holds(child) for child in ast.iter_child_nodes(node))
+            if out:
+                yield f"line {node.lineno}: {type(node).__name__} with an exact value"
         for target, value in self.bindings():
             if isinstance(target, (ast.Attribute, ast.Subscript)) and self.holds(value):
                 yield f"line {target.lineno}: an exact value is kept in {ast.unparse(target)}"

@@ -18,10 +18,10 @@ import chicle
 from chicle import Budget, Ledger, ParameterError, Release, Schema
 from chicle.cli import main
 from chicle.dossier import verify, write_dossier
+from chicle.dossier.checks import check_release
 from chicle.dossier.document import Code, Document, Items, Section, Table
 from chicle.dossier.kinds import KINDS, kind_of
 from chicle.dossier.oracle import cost_of, delta_of, discovered_by, epsilon_by_dp_accounting
-from chicle.dossier.verify import check_release
 from chicle.privacy import DiscoveryEvent, ExponentialEvent, GaussianEvent, LaplaceEvent, TestNoise, accounting
 from chicle.privacy.events import Event
 

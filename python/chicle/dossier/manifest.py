@@ -14,10 +14,10 @@ import platform
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import chicle
 from chicle._core import __version__
 from chicle.errors import ParameterError, PrivacyError
 
@@ -40,7 +40,7 @@ def digest_of(path: Path) -> str:
 
 def program() -> dict[str, str]:
     """Return the versions of the program and a digest of all of its files."""
-    root = Path(chicle.__path__[0])
+    root = Path(str(files("chicle")))
     total = hashlib.sha256()
     for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".so", ".pyd", ".css")):
         total.update(path.relative_to(root).as_posix().encode() + b"\0" + digest_of(path).encode() + b"\n")

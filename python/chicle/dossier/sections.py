@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 
 from chicle._text import percent
+from chicle.dossier.checks import check_release
 from chicle.dossier.document import Block, Code, Document, Items, Section, Table
 from chicle.dossier.kinds import Kind, kind_of
 from chicle.dossier.manifest import program
 from chicle.dossier.strength import meaning
-from chicle.dossier.verify import check_release
 from chicle.privacy.describe import ledger_rows
 from chicle.privacy.guarantee import Entry
 from chicle.privacy.ledger import Ledger
