@@ -22,8 +22,6 @@ LAYERS = (
     *("models", "discovery", "analyses", "partition", "releases", "mechanisms"),  # from a table to a release
     *("datasets", "synthesis", "evaluation", "reports", "comparison", "audit", "dossier", "demo", "ui", "cli"),
     *("__main__", "__init__"),
-    *("datasets", "synthesis", "evaluation", "reports", "comparison", "audit", "dossier", "demo", "ui", "cli"),
-    *("__main__", "__init__"),
 )
 
 
