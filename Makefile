@@ -10,7 +10,7 @@ RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml C
 STAMPS := $(VENV)/.stamps
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python lint bench wheel docs clean
+.PHONY: help demo build test test-rust test-python lint bench wheel docs supply-chain clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,21 @@ wheel: $(STAMPS)/venv ## A wheel in dist/ that installs without Rust, tried in c
 	rm -rf dist
 	PATH="$(abspath $(BIN)):$$PATH" maturin build --release --locked $(ZIG) --out dist
 	$(BIN)/python .ci/smoke.py dist/*.whl $(PYTHONS)
+
+# Advisories come from databases on the network, which may be out of reach, and change from day to day: the same commit
+# can pass today and fail tomorrow. So this is no part of `make test`. The tools live beside .venv's packages, not among them.
+TOOLS := $(VENV)/.tools
+supply-chain: $(STAMPS)/build ## Advisories, licences and sources of all dependencies; bills of materials in dist/ (needs the network)
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet 'pip-audit>=2.9,<3' 'cyclonedx-bom>=7,<8'
+	cargo install --quiet --locked --root $(TOOLS) cargo-deny cargo-cyclonedx
+	mkdir -p dist
+	$(TOOLS)/bin/cyclonedx-py environment $(BIN)/python --output-file dist/sbom-python.cdx.json
+	PATH="$(abspath $(TOOLS)/bin):$$PATH" cargo cyclonedx --manifest-path rust/bindings/Cargo.toml --format json --override-filename sbom-rust.cdx
+	find rust -name sbom-rust.cdx.json -path '*bindings*' -exec mv {} dist/ \; ; find rust -name sbom-rust.cdx.json -delete
+	PATH="$(abspath $(TOOLS)/bin):$$PATH" cargo deny --all-features check
+	$(BIN)/python -m pip freeze --exclude-editable > dist/requirements.txt
+	$(TOOLS)/bin/pip-audit --strict --no-deps --disable-pip --requirement dist/requirements.txt
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target dist site

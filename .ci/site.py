@@ -14,7 +14,12 @@ from mkdocs.structure.files import File, Files
 from chicle.cli.entry import parser
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {"PRIVACY.md": "PRIVACY.md", "CHANGELOG.md": "CHANGELOG.md", "examples/README.md": "examples.md"}
+PAGES = {
+    "PRIVACY.md": "PRIVACY.md",
+    "SECURITY.md": "SECURITY.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+    "examples/README.md": "examples.md",
+}
 NOTEBOOK = "examples/first-steps.ipynb"
 MOST_LINES = 40  # of what a cell prints
 

@@ -14,6 +14,7 @@ import numpy as np
 from chicle.counting.records import Records, count
 from chicle.datasets import census as simulated_census
 from chicle.domain import Clique, Domain, pairs
+from chicle.dossier import write_dossier
 from chicle.mechanisms import Independent, Prism, PrivSyn
 from chicle.reports import report
 from chicle.schema import Schema
@@ -78,6 +79,12 @@ def main(folder: str | Path = "chicle-demo") -> None:
         lambda: report(place / "private.html", release, synthetic, real=census, title=title, remarks=[took])
     )
     say(f"   {private}: NOT private: it compares with the census ({taken:.2f} s)\n")
+
+    release.save(place / "census.chicle")
+    pages, taken = _timed(
+        lambda: write_dossier(place / "census.chicle", place / "dossier", table="A simulated census", force=True)
+    )
+    say(f"\n6. A dossier for a review board\n\n   {pages[1]}: safe to publish ({taken:.2f} s)\n")
 
 
 def _workload(domain: Domain) -> list[list[Clique]]:

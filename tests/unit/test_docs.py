@@ -27,7 +27,13 @@ def test_there_are_examples() -> None:
     assert {"chicle.domain.Domain", "chicle.counting.records.count", "chicle.privacy.ledger.Ledger"} <= found
 
 
-PAGES = ["README.md", "PRIVACY.md", "examples/README.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
+PAGES = [
+    "README.md",
+    "PRIVACY.md",
+    "SECURITY.md",
+    "examples/README.md",
+    *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

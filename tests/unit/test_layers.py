@@ -32,6 +32,7 @@ LAYERS = (
     *("codecs", "sources", "public"),  # where private rows come from, and public ones
     *("models", "discovery", "analyses", "partition", "releases", "mechanisms"),  # from a table to a release
     *("datasets", "synthesis", "evaluation", "reports", "comparison", "papers"),  # what is made and measured with it
+    *("audit", "dossier"),  # what a reviewer asks for
     *("demo", "ui", "cli", "__main__", "__init__"),
 )
 

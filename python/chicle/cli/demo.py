@@ -12,7 +12,7 @@ __all__ = ["add"]
 
 _HELP = """\
 Example:
-  chicle demo     # simulates a census, makes synthetic tables, evaluates them and writes two reports
+  chicle demo     # simulates a census, makes synthetic tables, evaluates them, writes two reports and a dossier
 """
 
 

@@ -17,10 +17,12 @@ from typing import Any
 
 from chicle._core import __version__
 from chicle.cli import (
+    audit,
     compare,
     completion,
     demo,
     doctor,
+    dossier,
     evaluate,
     ledger,
     papers,
@@ -30,6 +32,7 @@ from chicle.cli import (
     schema,
     synth,
     ui,
+    verify,
 )
 from chicle.cli.arguments import Parser, command, subcommands
 from chicle.cli.next_step import offer_next_step
@@ -38,7 +41,24 @@ from chicle.errors import explained
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (demo, ui, schema, plan, synth, sample, evaluate, report, ledger, compare, papers, doctor, completion)
+_COMMANDS = (
+    demo,
+    ui,
+    schema,
+    plan,
+    synth,
+    sample,
+    evaluate,
+    report,
+    ledger,
+    compare,
+    papers,
+    dossier,
+    verify,
+    audit,
+    doctor,
+    completion,
+)
 
 _WAY = """\
 From your own table to a synthetic one, in a page of your browser:
@@ -53,11 +73,13 @@ The same with commands:
   chicle sample people.chicle -o more.csv -n 1000000
   chicle evaluate people.csv synthetic.csv -s people.yaml --release people.chicle     # how good is it? NOT PRIVATE
   chicle report people.chicle -o report.html      # a report that is safe to publish
+  chicle dossier people.chicle -o dossier/        # for a review board; `chicle verify people.chicle` checks it
 
 Tables are CSV (.csv, .csv.gz, .tsv), Parquet (.parquet) or Arrow (.arrow, .feather), by the ending of the file name.
 `chicle COMMAND --help` explains each command with an example.
 
-Exit codes: 0 done; 1 the table does not fit (`schema check`); 2 an error, in one line on stderr; 130 interrupted.
+Exit codes: 0 done; 1 the table does not fit (`schema check`) or something does not hold (`verify`, `audit`); 2 an
+error, in one line on stderr; 130 interrupted.
 Files are written whole or not at all. Inputs and outputs are checked before any budget is spent.
 """
 
