@@ -301,9 +301,9 @@ def draw(rows: Mapping[str, Mapping[str, float]], path: Path, epsilon: float) ->
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">']
     parts.append(f'<rect {size} fill="white"/>')
     for i, name in enumerate(shown):
-        x = left + 110 * i
-        parts.append(f'<rect x="{x}" y="10" width="12" height="12" fill="{colours[name]}"/>')
-        parts.append(f'<text x="{x + 17}" y="20">{name}</text>')
+        at = left + 110 * i
+        parts.append(f'<rect x="{at}" y="10" width="12" height="12" fill="{colours[name]}"/>')
+        parts.append(f'<text x="{at + 17}" y="20">{name}</text>')
     for row, one in enumerate(what):
         top = 38 + row * (block + gap)
         parts.append(f'<text x="{left - 8}" y="{top + block / 2 + 4}" text-anchor="end">{one}</text>')

@@ -51,7 +51,7 @@ def rows_of(schema: LinkedSchema, parents: list[int], children: list[tuple[int, 
     """The wide rows of parents (their x; the key is the place) and children (parent, order, y)."""
     own, at, y = (np.array([one[i] for one in children], dtype=np.int64) for i in range(3))
     joined = join(pa.chunked_array([np.arange(len(parents))]), pa.chunked_array([own]), at)
-    wide = widen(schema, {"x": np.array(parents, dtype=np.int64)}, {"y": y}, joined, lot)
+    wide = widen(schema, {"x": np.array(parents, dtype=np.uint8)}, {"y": y.astype(np.uint8)}, joined, lot)
     return list(zip(*(wide[name].tolist() for name in wide.domain), strict=True))
 
 

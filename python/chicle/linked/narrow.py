@@ -79,12 +79,12 @@ def narrow(schema: LinkedSchema, wide: Records, rng: np.random.Generator, kept: 
     slots = _filled(schema, wide, parents, number, rng)
     codes, parent = _stacked(schema, wide, slots, parents, number=number, rng=rng)
     children = mend(Records(codes, theirs.domain), theirs.parts, rng)
-    order = schema.child.order
-    if order is not None and order in theirs.domain:
-        rows = np.lexsort((children[order], parent))
-        children = Records({name: children[name][rows] for name in children}, theirs.domain)
+    children = _in_order(schema, children, parent)
+    if not schema.rules:
+        return Families(parents, children, parent)
     children = _ended(schema, children, parent, rng)
     for _ in range(_TRIES):
+        children = _in_order(schema, children, parent)  # a repair may have changed the order
         broken = _broken(schema, children, parent, len(wide))
         if not broken.any():
             return Families(parents, children, parent)
@@ -92,6 +92,15 @@ def narrow(schema: LinkedSchema, wide: Records, rng: np.random.Generator, kept: 
     raise InfeasibleError(
         "the constraints leave no synthetic family that satisfies all of them; draw more rows, or drop a constraint"
     )
+
+
+def _in_order(schema: LinkedSchema, children: Records, parent: Integers) -> Records:
+    """Return children with those of a parent in the order of the order column, where it is modelled."""
+    order = schema.child.order
+    if order is None or order not in children.domain:
+        return children
+    rows = np.lexsort((children[order], parent))
+    return Records({name: children[name][rows] for name in children}, children.domain)
 
 
 def _filled(
