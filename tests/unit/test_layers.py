@@ -26,10 +26,10 @@ LAYERS = (
         "_pandas",
         "_progress",
     ),  # what everything may use
-    *("domain", "codes", "query", "workload", "columns", "schema"),  # public: what is declared and asked
+    *("domain", "codes", "query", "workload", "presence", "columns", "schema"),  # public: what is declared and asked
     *("counting", "privacy", "measurements"),  # private rows, the ledger, and what is bought through it
     *("denoising", "selection", "plans"),  # free: from measurements to measurements and choices
-    *("codecs", "sources", "public"),  # where private rows come from, and public ones
+    *("codecs", "linked", "sources", "public"),  # where private rows come from, and public ones
     *("models", "discovery", "analyses", "partition", "releases", "mechanisms"),  # from a table to a release
     *("datasets", "synthesis", "evaluation", "reports", "comparison", "papers"),  # what is made and measured with it
     *("audit", "dossier"),  # what a reviewer asks for

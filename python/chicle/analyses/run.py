@@ -77,6 +77,8 @@ class AnalysisPlan:
         """Return a plan that spends a share of rho; a formula that does not fit the schema is an error."""
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
             raise ParameterError(f"analysis_share must lie between 0 and 1, not {share!r}")
+        if analyses and schema.presence is not None:
+            raise SchemaError("declared analyses are of one table; leave them out of a fit of linked tables")
         for one in analyses:
             one.design(schema)
         return cls(tuple(analyses), schema, rho * share if analyses else 0.0)

@@ -6,11 +6,13 @@ import argparse
 from typing import Any
 
 from chicle.cli.arguments import add_dialect, command, names, tables, workload
+from chicle.cli.linked import in_folder
 from chicle.cli.terminal import Progress, say
 from chicle.errors import SchemaError
 from chicle.evaluation import evaluate
 from chicle.releases.release import load
 from chicle.schema import Schema
+from chicle.schema.linked import LinkedSchema
 
 __all__ = ["add", "add_measures", "measures"]
 
@@ -18,6 +20,9 @@ _HELP = """\
 Example:
   chicle evaluate people.csv synthetic.csv -s people.yaml --release people.chicle
   chicle evaluate people.csv synthetic.csv -s people.yaml --epsilon 1 --delta 1e-9 --label income --json > scores.json
+
+Linked tables are in folders, with a file for each table, such as real/patients.csv and real/visits.parquet:
+  chicle evaluate real made --release hospital.chicle
 
 NOT PRIVATE: the numbers are computed from the real table; do not publish them. Two baselines stand beside each:
   floor        a fresh sample of the real table with as many rows: sampling error alone
@@ -89,6 +94,13 @@ def measures(arguments: argparse.Namespace, schema: Schema) -> dict[str, Any]:
     return measured
 
 
+def _given(arguments: argparse.Namespace, schema: Schema) -> tuple[Any, Any]:
+    """Return the real and the synthetic table; linked tables are in folders."""
+    if isinstance(schema, LinkedSchema):
+        return in_folder(arguments.real, schema), in_folder(arguments.synthetic, schema)
+    return tables(arguments, arguments.real, said=not arguments.json), arguments.synthetic
+
+
 def _run(arguments: argparse.Namespace) -> int:
     release = None if arguments.release is None else load(arguments.release)
     if arguments.schema is not None:
@@ -98,11 +110,12 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         raise SchemaError("the schema is not known; give --schema, or the --release that the table was drawn from")
     measured = measures(arguments, schema)
+    real, synthetic = _given(arguments, schema)
     with Progress(quiet=arguments.json) as progress:
         progress.say("comparing")
         found = evaluate(
-            tables(arguments, arguments.real, said=not arguments.json),
-            arguments.synthetic,
+            real,
+            synthetic,
             schema,
             release=release,
             epsilon=arguments.epsilon,

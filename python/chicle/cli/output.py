@@ -22,7 +22,7 @@ from chicle.sources import decode_table
 from chicle.sources.frames import Form
 from chicle.sources.table_files import write_explained
 
-__all__ = ["check_output", "rehearse", "write_sample"]
+__all__ = ["check_output", "estimated_rows", "rehearse", "write_sample"]
 
 # An estimated number of rows below so many standard deviations is mostly noise; at most so many such rows are made.
 _STANDS_OUT = 3
@@ -59,7 +59,7 @@ def write_sample(
     progress.say("making records")
     rows = arguments.n
     if rows is None and where is None and given is None:
-        rows = _estimated_rows(release)
+        rows = estimated_rows(release)
     parts = release.sample_parts(
         rows, arguments.seed, where=where, given=given, threads=arguments.threads, progress=progress.note
     )
@@ -67,7 +67,7 @@ def write_sample(
         return write_explained(_shown(parts, rows, progress), beside, arguments.output)
 
 
-def _estimated_rows(release: Release) -> int:
+def estimated_rows(release: Release) -> int:
     """Return the private estimate of the number of rows, and warn where noise is most of it."""
     rows, sigma = release.total, total_sigma(release.measurements)
     if rows < _STANDS_OUT * sigma:

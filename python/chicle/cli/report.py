@@ -7,11 +7,14 @@ from typing import Any
 
 from chicle._checks import check_seed, threads_or_all
 from chicle.cli.arguments import add_dialect, add_output, command, tables
+from chicle.cli.linked import in_folder
 from chicle.cli.output import check_output
 from chicle.cli.terminal import Progress, say, warn
 from chicle.errors import ParameterError
-from chicle.releases.release import load
+from chicle.releases.release import Release, load
 from chicle.reports import report
+from chicle.schema import Schema
+from chicle.schema.linked import LinkedSchema
 
 __all__ = ["add"]
 
@@ -45,6 +48,17 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.set_defaults(run=_run)
 
 
+def _given(arguments: argparse.Namespace, release: Release | None) -> tuple[Any, Any]:
+    """Return the synthetic and the real table; linked tables are in folders."""
+    schema = Schema.load(arguments.schema) if release is None and arguments.schema is not None else None
+    schema = release.schema if release is not None else schema
+    given = (arguments.synthetic, arguments.real)
+    if isinstance(schema, LinkedSchema):
+        synthetic, real = (None if folder is None else in_folder(folder, schema) for folder in given)
+        return synthetic, real
+    return given[0], None if given[1] is None else tables(arguments, given[1], said=not arguments.quiet)
+
+
 def _run(arguments: argparse.Namespace) -> int:
     inputs = [arguments.release, arguments.synthetic, arguments.real, arguments.schema]
     check_output(arguments.output, arguments.force, inputs=[path for path in inputs if path is not None])
@@ -55,11 +69,12 @@ def _run(arguments: argparse.Namespace) -> int:
     with Progress(quiet=arguments.quiet) as progress:
         progress.say("reading and comparing" if arguments.real else "reading")
         release = None if arguments.release is None else load(arguments.release)
+        synthetic, real = _given(arguments, release)
         report(
             arguments.output,
             release,
-            arguments.synthetic,
-            real=None if arguments.real is None else tables(arguments, arguments.real, said=not arguments.quiet),
+            synthetic,
+            real=real,
             schema=arguments.schema,
             confidence=arguments.confidence,
             title=arguments.title,

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from chicle.cli.arguments import add_draw, add_output, check_draw, command
+from chicle.cli.linked import add_ending, is_linked, sample_linked
 from chicle.cli.output import check_output, write_sample
 from chicle.cli.summary import say_summary
 from chicle.cli.terminal import Progress
@@ -26,6 +27,9 @@ Example:
   chicle sample people.chicle -o more.parquet -n 1000000 --seed 7
   chicle sample people.chicle -o women.csv --where sex=f --where region=north --where region=south
   chicle sample people.chicle -o whole.csv --given part.csv
+
+A release of linked tables, such as patients and their visits, is drawn into a folder with a file for each:
+  chicle sample hospital.chicle -o made --ending parquet
 
 A release holds noisy counts and no records. Drawing from it spends no budget: draw as often as you like.
 """
@@ -49,13 +53,16 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
         metavar="FILE",
         help="a table with some of the columns: its rows are kept, and the other columns are added",
     )
+    add_ending(made)
     made.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    check_draw(arguments)
+    if is_linked(arguments.release):
+        return sample_linked(arguments)
     check_ending(arguments.output, written=True)
     check_output(arguments.output, arguments.force, inputs=[arguments.release])
-    check_draw(arguments)
     if arguments.given is not None:
         if arguments.where or arguments.n is not None:
             raise ParameterError("--given has a row for each row to make; leave -n and --where out")

@@ -28,7 +28,7 @@ from chicle.cli.arguments import (
     public_data,
     tables,
 )
-from chicle.cli.ledger import add_ledger, check_ledger, opened_ledger
+from chicle.cli.ledger import add_ledger, add_tables, check_ledger, check_tables, opened_ledger, run_linked
 from chicle.cli.output import check_output, rehearse, write_sample
 from chicle.cli.spark import add_engine, check_engine, check_spark_output, read_spark, spark_session, write_spark
 from chicle.cli.summary import say_summary
@@ -58,8 +58,13 @@ Declare the regressions that will be run on the table: their coefficients then c
 
 A public table of the same columns, or some of them, makes the result better and costs nothing:
   chicle synth people.csv -s people.yaml -o made.csv --epsilon 1 --delta 1e-9 --public neighbours.csv
+
 If more will be made from the same people's data later, keep one ledger for all of it (see `chicle ledger --help`):
   chicle synth people.csv -s people.yaml -o made.csv --epsilon 1 --delta 1e-9 --ledger people.ledger --total-epsilon 3
+
+Linked tables, such as patients and their visits, are named; OUT is a folder with a file for each:
+  chicle synth --table patients=patients.csv --table visits='visits-*.parquet' -s hospital.yaml -o made --epsilon 1 \
+    --delta 1e-9
 
 A table in a lake is read, counted and made by Spark; OUT is a folder of Parquet files:
   chicle synth /lake/people -s people.yaml -o /lake/made --epsilon 1 --delta 1e-9 --engine spark --master local[8]
@@ -75,7 +80,8 @@ rows at no cost.
 def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     """Add the command."""
     made = command(commands, "synth", "make a synthetic table, spending a privacy budget", _HELP)
-    made.add_argument("data", metavar="DATA", nargs="+", help="the private table: a file, several, or a pattern")
+    made.add_argument("data", metavar="DATA", nargs="*", help="the private table: a file, several, or a pattern")
+    add_tables(made)
     made.add_argument("-s", "--schema", required=True, help="the reviewed schema, YAML or JSON")
     add_output(made, "the file of the synthetic table: .csv, .csv.gz, .tsv, .parquet, .arrow or .feather")
     add_budget(made)
@@ -99,6 +105,8 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
 def _run(arguments: argparse.Namespace) -> int:
     check_engine(arguments)
     check_draw(arguments)
+    if check_tables(arguments):
+        return run_linked(arguments, _mechanism, _made)
     return _run_on_spark(arguments) if arguments.engine == "spark" else _run_here(arguments)
 
 

@@ -22,6 +22,7 @@ from chicle.denoising.low_rank import Deviation, low_rank
 from chicle.denoising.shrink import shrink
 from chicle.measurements.measurement import Measurement, onto_simplex
 from chicle.measurements.merges import Merge
+from chicle.presence import Presence
 
 __all__ = ["PULL", "denoise"]
 
@@ -40,6 +41,7 @@ def denoise(
     absorbing: bool = True,
     sharing: bool = True,
     pull: float = PULL,
+    presence: Presence | None = None,
 ) -> list[Measurement]:
     """Return denoised targets for descent over the merged domain: the 1-ways, then the tables.
 
@@ -59,6 +61,8 @@ def denoise(
         Whether pairs are shrunk towards directions that an attribute's tables share, rather than towards independence.
     pull
         How far cells move towards their shrunk values, from 0 to 1.
+    presence
+        Which attributes are there only if a number says so: independence is then independence given that.
     """
     singles: list[Measurement] = []
     for one_way in one_ways:
@@ -70,7 +74,10 @@ def denoise(
         sigma = math.sqrt(float(variances.sum() / merged.sum()))
         singles.append(replace(coded, values=onto_simplex(values, total), sigma=sigma))
     shares = {single.clique[0]: np.asarray(single.values, dtype=np.float64) / total for single in singles}
-    found = [_expect(table, shares, total) for table in tables]
+    if presence is not None:
+        shares = presence.consistent(shares, {one.clique[0]: np.full(one.values.size, one.sigma**2) for one in singles})
+        singles = [replace(one, values=total * shares[one.clique[0]]) for one in singles]
+    found = [_expect(table, shares, total, presence) for table in tables]
     signal = _signal(found) if sharing and pull > 0 else {}
     drawn = [one.values + pull * (_shrunk(one, signal.get(i)) - one.values) for i, one in enumerate(found)]
     return [*singles, *(replace(one.table, values=values) for one, values in zip(found, drawn, strict=True))]
@@ -86,19 +93,30 @@ class _Expected:
     variance: float
 
 
-def _expect(table: Measurement, shares: Mapping[str, Floats], total: float) -> _Expected:
-    axes = []
-    for name in table.clique:
-        buckets = table.buckets.get(name)
-        axes.append(shares[name] if buckets is None else np.bincount(np.asarray(buckets), weights=shares[name]))
-    expected: Floats = total * np.asarray(reduce(np.multiply.outer, axes), dtype=np.float64)
+def _expect(
+    table: Measurement, shares: Mapping[str, Floats], total: float, presence: Presence | None = None
+) -> _Expected:
+    if presence is None:
+        expected = _independent(table, shares, total)
+    else:
+        expected = presence.expected(table.clique, shares, total, table.buckets)
     values, variance = table.values.astype(np.float64), table.sigma**2
     if values.ndim == 2:
         off = values - expected
         rows, columns = off.shape
         values = expected + off - off.mean(axis=1, keepdims=True) - off.mean(axis=0, keepdims=True) + off.mean()
+        if presence is not None:
+            values[expected == 0] = 0.0
         variance *= (rows - 1) * (columns - 1) / (rows * columns)
     return _Expected(table, values, expected, variance)
+
+
+def _independent(table: Measurement, shares: Mapping[str, Floats], total: float) -> Floats:
+    axes = []
+    for name in table.clique:
+        buckets = table.buckets.get(name)
+        axes.append(shares[name] if buckets is None else np.bincount(np.asarray(buckets), weights=shares[name]))
+    return total * np.asarray(reduce(np.multiply.outer, axes), dtype=np.float64)
 
 
 def _signal(found: Sequence[_Expected]) -> dict[int, Floats]:

@@ -28,12 +28,14 @@ from chicle.measurements.public_rows import PublicRows
 from chicle.measurements.purse import Purse
 from chicle.measurements.scores import Choice, Scores, independence, vector_sensitivity, whole_weights
 from chicle.measurements.transcript import Transcript
+from chicle.presence import GivenPresence, Presence
 from chicle.privacy.budget import Accounting, Budget, budget_shares, calibrate, calibrate_choice, real
 from chicle.privacy.events import ExponentialEvent, GaussianEvent, PureEvent
 from chicle.privacy.ledger import Ledger
 from chicle.privacy.parallel import parallel_ledgers
 from chicle.privacy.primitives import release_choice, release_gaussian, release_pure
 from chicle.query import Maps, Query, QueryLike, as_query, one_ways
+from chicle.workload import Workload
 
 __all__ = ["Desk", "Progress"]
 
@@ -77,6 +79,10 @@ class Desk:
         Sets cells that no allowed row can occupy to 0 in measurements.
     public
         Rows that everybody may see, if some were given; free to use.
+    presence
+        Which attributes are there only if a number says so, as the schema declares it.
+    workload
+        The marginals that matter more than others, as the schema declares it.
     threads
         How many threads to use; all there are, if ``None``.
     progress
@@ -105,6 +111,8 @@ class Desk:
         zeros: Zeros | None = None,
         clean: Callable[[Iterable[Measurement]], Sequence[Measurement]] | None = None,
         public: PublicRows | None = None,
+        presence: Presence | None = None,
+        workload: Workload | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -123,6 +131,7 @@ class Desk:
         self.amounts = {**codes, **(amounts or {})}
         self.zeros: Zeros = dict(zeros or {})
         self.public = public
+        self.presence, self.workload = presence, workload
         self.threads, self.progress = threads, progress
         self.transcript = Transcript()
 
@@ -183,9 +192,20 @@ class Desk:
         parent, merge = self._parent
         return [merge.over(one) for one in parent.one_ways()]
 
-    def independence(self) -> Independence:
-        """Return the expected counts of independent attributes, from the released 1-ways; free."""
-        return independence(self.one_ways(), self.domain)
+    @property
+    def kept_apart(self) -> dict[str, int]:
+        """How many last values of an attribute must never be joined with others: nobody is no value."""
+        return {} if self.presence is None else self.presence.apart(self.domain)
+
+    def independence(self) -> Independence | GivenPresence:
+        """Return the expected counts of independent attributes, from the released 1-ways; free.
+
+        Where the schema says who is there when, they are independent given that.
+        """
+        found = independence(self.one_ways(), self.domain)
+        if self.presence is None:
+            return found
+        return GivenPresence(self.presence, self.presence.consistent(found.shares), found.total)
 
     def expect(self, model: Expecting) -> Expect:
         """Return a function from queries over this desk's values to the counts that a model expects; free."""
@@ -356,7 +376,7 @@ class Desk:
         memory_limit
             Most bytes that the counts of one clique may take; they are not kept.
         """
-        kind = "InDif" if isinstance(expect, Independence) else "distances"
+        kind = "InDif" if isinstance(expect, (Independence, GivenPresence)) else "distances"
         rows = self.__rows if self.__cached is None else self.__cached
         return self._scores(
             queries,

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -317,6 +317,7 @@ def merge_rare(
     least: float = 0.0,
     ordinal: Collection[str] = (),
     vanish: bool = True,
+    apart: Mapping[str, int] | None = None,
 ) -> Merge:
     """Merge the rare values of every attribute, by released 1-ways.
 
@@ -334,13 +335,20 @@ def merge_rare(
         Attributes whose values have an order: neighbours are merged.
     vanish
         Whether low values vanish where their sum is low too; else two or more of them become a rare value.
+    apart
+        How many last values of an attribute are never merged, whatever their counts.
     """
     domain = Domain.of(domain)
     theta, least = number("theta", theta), number("least", least)
+
+    def change(one_way: Measurement) -> Change | None:
+        if one_way.clique[0] in ordinal:
+            return _merge_neighbours(one_way, theta)
+        return _merge_rare(one_way, max(theta * one_way.sigma, least), vanish=vanish)
+
+    kept = {} if apart is None else apart
     changes = {
-        name: _merge_neighbours(one_way, theta)
-        if name in ordinal
-        else _merge_rare(one_way, max(theta * one_way.sigma, least), vanish=vanish)
+        name: _but_for_last(one_way, kept[name], change) if kept.get(name) else change(one_way)
         for name, one_way in best_one_ways(one_ways, domain).items()
     }
     return Merge(domain, {name: change for name, change in changes.items() if change is not None})
@@ -369,6 +377,16 @@ def merge_groups(
     domain = Domain.of(domain)
     best = best_one_ways(one_ways, domain)
     return Merge(domain, {name: _as_one(one_way, groups[name]) for name, one_way in best.items()})
+
+
+def _but_for_last(one_way: Measurement, number: int, change: Callable[[Measurement], Change | None]) -> Change | None:
+    """Return the change of an attribute whose last values stay as they are."""
+    values = one_way.values.size - number
+    made = change(replace(one_way, values=one_way.values[:values])) if values > 0 else None
+    if made is None:
+        return None
+    codes = np.append(made.codes.astype(np.int64), made.size + np.arange(number))
+    return Change(codes.astype(code_dtype(made.size + number)), np.append(made.shares, np.ones(number)), made.vanish)
 
 
 def _merge_rare(one_way: Measurement, threshold: float, *, vanish: bool) -> Change | None:

@@ -8,6 +8,7 @@ synthetic table itself, takes many cliques a round and needs no junction tree (`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ from chicle.privacy.budget import calibrate
 from chicle.query import one_ways
 from chicle.releases.bounds import Distance
 from chicle.releases.release import Release
+from chicle.schema import Schema
 from chicle.workload import Workload
 
 __all__ = ["AIM"]
@@ -58,7 +60,8 @@ class AIM(Mechanism):
         As for every mechanism. Progress is called after each round too, with its number and how far it moved the model.
     workload
         The marginals that matter: a `chicle.Workload`, cliques, or a mapping from cliques to weights, over the
-        attributes that mechanisms see (``release.domain``). All triples of attributes by default.
+        attributes that mechanisms see (``release.domain``). All triples of attributes by default; of linked tables the
+        pairs that their schema weighs.
     published
         Whether to run AIM as published.
     rounds
@@ -141,6 +144,14 @@ class AIM(Mechanism):
     def run(self, desk: Desk) -> Model:
         """Spend the budget in rounds."""
         return self._run_published(desk) if self.published else self._run_records(desk)
+
+    def suited(self, schema: Schema) -> AIM:
+        """Return this mechanism with the workload that the schema implies, if none was given."""
+        if self.workload is not None or schema.workload is None:
+            return self
+        made = copy(self)
+        made.workload = schema.workload
+        return made
 
     def _run_records(self, desk: Desk) -> Model:
         options = check_options(self.options)

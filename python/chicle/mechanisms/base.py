@@ -146,6 +146,11 @@ class Mechanism(ABC):
         """Raise for public rows that cannot be used, before anything is spent; by default never."""
         del public, domain
 
+    def suited(self: _Self, schema: Schema) -> _Self:  # noqa: PYI019
+        """Return this mechanism with parameters that were left open and that a schema implies; by default none."""
+        del schema
+        return self
+
     def learn(self, model: _Model, desk: Desk) -> _Model:
         """Fit a model to all measurements of a desk, with the values that are merged there; return the model."""
         return model.fit(
@@ -236,6 +241,10 @@ class Mechanism(ABC):
             As for `fit`; the plan shows how wide the intervals will be, if columns are spread evenly.
         """
         declared = as_schema(schema)
+        if (suited := self.suited(declared)) is not self:
+            return suited.plan(
+                declared, n, public=public, partition=partition, analyses=analyses, analysis_share=analysis_share
+            )
         codec = Codec(declared)
         parted = chosen_partition(partition, declared, codec.domain)
         self._check_all(codec, parted)
@@ -263,7 +272,7 @@ class Mechanism(ABC):
             else plan_steps(parted, sizes, table.domain, rho=table.rho, k=table.k, n=integer("n", n, 0), steps=own)
         )
         steps = [*bought, *mine, *answers.steps()]
-        notes = () if rows is None else (rows.note,)
+        notes = (*declared.notes, *(() if rows is None else (rows.note,)))
         return Plan(self.title, budget, steps, n, self.cost(table), answers.expected(n), notes)
 
     def sweep(self, schema: Schema, epsilons: Iterable[float], n: int = 100_000) -> Sweep:
@@ -297,7 +306,7 @@ class Mechanism(ABC):
         source
             `Records`; a pandas, polars or pyarrow table; a path, a pattern or a list of paths (CSV, Parquet, Arrow);
             batches; a Spark or Dask frame, a DuckDB relation, a Polars lazy frame. Tables larger than memory are
-            read in passes: see `chicle.sources`.
+            read in passes: see `chicle.sources`. Linked tables are given by name, as a mapping.
         schema
             What is public about the table, reviewed by a person: a `Schema`, its file, or its declaration as a mapping;
             not needed for `Records`.
@@ -316,9 +325,11 @@ class Mechanism(ABC):
             The share of the budget that all of them get; the rest makes the table.
         """
         with shown(self.progress, f"{type(self).__name__}: fit") as listeners:
-            self.release_ = self._fit(
+            declared = _declared(source, schema)
+            suited = self.suited(declared)
+            self.release_ = suited._fit(  # noqa: SLF001 - of its own class
                 source,
-                _declared(source, schema),
+                declared,
                 public=public,
                 partition=partition,
                 ledger=ledger,
@@ -387,6 +398,8 @@ class Mechanism(ABC):
                 zeros=codec.zeros,
                 clean=codec.without_zeros,
                 public=public_rows,
+                presence=declared.presence,
+                workload=declared.workload,
                 threads=self.threads,
                 progress=listeners.passes,
             )
@@ -457,6 +470,8 @@ class Mechanism(ABC):
                     f"{name} begins with public data; give a table: fit(source, schema, public=table), or --public FILE"
                 )
             return None
+        if codec.schema.presence is not None:
+            raise ParameterError("public data are rows of one table; leave `public` out for linked tables")
         if self.public_data == "refused":
             raise ParameterError(NO_PUBLIC.format(name))
         rows = PublicData.of(given).rows(codec)
@@ -610,5 +625,6 @@ def as_schema(schema: Schema | Declaration) -> Schema:
     if isinstance(schema, (str, os.PathLike)):
         return Schema.load(Path(schema))
     if isinstance(schema, Mapping):
-        return Schema.from_dict(schema) if isinstance(schema.get("columns"), Mapping) else Schema(schema)
+        whole = any(isinstance(schema.get(key), Mapping) for key in ("columns", "tables"))
+        return Schema.from_dict(schema) if whole else Schema(schema)
     raise SchemaError(f"schema must be a chicle.Schema, its file or its declaration, not a {type(schema).__name__}")

@@ -22,6 +22,7 @@ from chicle.mechanisms.prism_options import PrismOptions
 from chicle.mechanisms.stages import Setting, Stages, count_stage, one_way_stage
 from chicle.models.denoised import DenoisedModel
 from chicle.models.independent import IndependentModel
+from chicle.models.presence import PresenceModel
 from chicle.selection.expected_error import noise_error
 from chicle.selection.levels import Level, levels
 from chicle.selection.sets import ChosenSet, as_queries
@@ -141,7 +142,12 @@ class Basis:
 
     def denoised(self, options: PrismOptions) -> DenoisedModel:
         """Return the model of all tables so far."""
-        model = options.model(DenoisedModel)
+        presence = self.desk.presence
+        model = (
+            options.model(DenoisedModel)
+            if presence is None
+            else options.model(PresenceModel, presence=presence.to_plain())
+        )
         return model.fit(self.desk.targets, self.desk.domain, merge=self.merge, amounts=self.desk.amounts)
 
 
@@ -162,10 +168,17 @@ def begin(desk: Desk, options: PrismOptions, split: Callable[[Setting], Split]) 
     parts = split(Setting(domain, rho, desk.k, float(size.values)))
     measured = [size, *desk.measure_one_ways(rho=parts.one_ways)]
     total = max(estimate_total(measured), 1)
-    merge = merge_rare(measured[1:], domain, theta=options.theta, ordinal=desk.ordinal, vanish=False)
+    merge = merge_rare(
+        measured[1:], domain, theta=options.theta, ordinal=desk.ordinal, vanish=False, apart=desk.kept_apart
+    )
     merged = desk.merged(merge)
     resolutions = [
-        levels(onto_simplex(one.values, total), ordinal=one.clique[0] in desk.ordinal, sizes=options.sizes)
+        levels(
+            onto_simplex(one.values, total),
+            ordinal=one.clique[0] in desk.ordinal,
+            sizes=options.sizes,
+            apart=merged.kept_apart.get(one.clique[0], 0),
+        )
         for one in merged.one_ways()
     ]
     return Basis(desk, merged, parts, merge, measured, resolutions)

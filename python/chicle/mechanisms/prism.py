@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from chicle.domain import Domain
 from chicle.measurements.desk import Desk
 from chicle.mechanisms.base import Mechanism, register_mechanism
@@ -90,15 +92,21 @@ class Prism(Mechanism):
             return basis.measure_one_ways_again(NO_PAIR)
         merged = basis.merged
         share = share_of_first_stage(basis, options)
-        scores = merged.score(basis.pairs, merged.independence(), rho=share * basis.split.selection)
+        pairs, weights = basis.pairs, None
+        if desk.workload is not None:
+            matters = desk.workload.coverage()
+            pairs = [pair for pair in pairs if pair in matters]
+            weights = np.array([matters[pair] for pair in pairs])
+        scores = merged.score(pairs, merged.independence(), rho=share * basis.split.selection)
         sets = choose_sets(
             steady(scores.values, scores.sigma),
-            basis.pairs,
+            pairs,
             basis.resolutions,
             merged.domain,
             ordinal=desk.ordinal,
             total=basis.total,
             budget=2 * share * basis.split.tables / desk.k**2,
+            weights=weights,
             caution=options.caution,
             packing=Packing(options.order, options.triple_bonus, options.triple_error),
             threads=self.threads,
@@ -108,4 +116,4 @@ class Prism(Mechanism):
         basis.measure_sets(sets, share * basis.split.tables)
         if share == 1:
             return basis.denoised(options)
-        return with_second_stage(basis, sets, dict(zip(basis.pairs, scores.values.tolist(), strict=True)), options)
+        return with_second_stage(basis, sets, dict(zip(pairs, scores.values.tolist(), strict=True)), options)

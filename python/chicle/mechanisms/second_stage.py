@@ -34,6 +34,8 @@ def share_of_first_stage(basis: Basis, options: PrismOptions) -> float:
     """Return the part of what is left after the 1-ways that the first stage gets."""
     if options.first_stage is not None:
         return options.first_stage
+    if basis.desk.presence is not None:
+        return 1.0  # its rule and its records know nothing of who is there
     tables = [np.maximum(one.values.astype(np.float64), 0.0) for one in basis.merged.one_ways()]
     return first_share(
         [table / max(table.sum(), 1e-300) for table in tables], basis.total, 2 * basis.split.rest / basis.desk.k**2

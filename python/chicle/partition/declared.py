@@ -118,5 +118,7 @@ def chosen_partition(given: Any, schema: Schema, domain: Domain) -> Partition | 
         if not names:
             return None
         asked = Partition(names)
+    if schema.presence is not None:
+        raise ParameterError("linked tables have no partition yet; leave it out, or fit each part with its own tables")
     asked.check(domain, schema.domain)
     return asked

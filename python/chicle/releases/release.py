@@ -248,6 +248,8 @@ class Release:
     ) -> Any:  # noqa: ANN401 - the kind of table that was fitted
         """Draw a synthetic table: `n` rows, by default the private estimate of their number.
 
+        Of linked tables, `n` is the number of parents, and both tables are returned, by name.
+
         Parameters
         ----------
         n, seed
@@ -399,6 +401,8 @@ class Release:
         rows
             Most rows of a shard.
         """
+        if self.schema.presence is not None:
+            raise ParameterError("linked tables are made on this machine; use `sample`")
         total = self.total if n is None else integer("n", n, 0)
         fixed = check_seed(seed)
         number = shards(total, integer("rows", rows, 1))

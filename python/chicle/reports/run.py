@@ -16,6 +16,7 @@ from chicle.releases.release import Release
 from chicle.reports.facts import Facts
 from chicle.reports.page import page
 from chicle.schema import Schema
+from chicle.schema.linked import LinkedSchema
 
 __all__ = ["report"]
 
@@ -83,7 +84,8 @@ def report(
     threads = threads_or_all(threads)
     drawn = synthetic is None
     if synthetic is None and release is not None:
-        synthetic = release.sample(seed=seed, threads=threads)
+        linked = isinstance(declared, LinkedSchema)  # a page shows their wide rows
+        synthetic = release.draw(seed=seed).records if linked else release.sample(seed=seed, threads=threads)
     made = read_one("synthetic", synthetic, declared, synthetic=True)
     truth = None if real is None else read_one("real", real, declared)
     if evaluation is None and truth is not None:

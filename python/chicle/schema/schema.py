@@ -19,6 +19,7 @@ from chicle.columns import Column
 from chicle.columns.declare import unknown
 from chicle.domain import Clique, Domain
 from chicle.errors import SchemaError
+from chicle.presence import Presence
 from chicle.schema.combine import Combined, combined_from
 from chicle.schema.connected import Part, connected
 from chicle.schema.constraints import Constraint, constraints_from
@@ -36,6 +37,7 @@ from chicle.schema.declared import (
 from chicle.schema.files import read_declaration, write_declaration
 from chicle.schema.flags import Flags
 from chicle.schema.sources import check_sources, with_sources
+from chicle.workload import Workload
 
 __all__ = ["Schema"]
 
@@ -160,6 +162,10 @@ class Schema:
         """
         if not isinstance(declaration, Mapping):
             raise SchemaError(f"a schema is a mapping with `columns:`, not a {type(declaration).__name__}")
+        if "tables" in declaration:
+            from chicle.schema.linked import LinkedSchema  # noqa: PLC0415 - it derives from this class
+
+            return LinkedSchema.from_dict(declaration)
         for key in declaration:
             if key not in _KEYS:
                 raise SchemaError(f"a schema has no {key!r}; {unknown(str(key), _KEYS)}")
@@ -307,6 +313,21 @@ class Schema:
     def rows(self) -> int | None:
         """About how many rows the data has, where that is declared as public."""
         return int(self._data["rows"]) if "rows" in self._data else None
+
+    @property
+    def presence(self) -> Presence | None:
+        """Which attributes are there only if a number says so, in the wide rows of linked tables; else None."""
+        return None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of a plan should know about the records of this schema."""
+        return ()
+
+    @property
+    def workload(self) -> Workload | None:
+        """The marginals that matter more than others, where the declaration itself tells; else None."""
+        return None
 
     @property
     def assumption(self) -> str | None:

@@ -42,7 +42,9 @@ class Level:
         return self.counts.size
 
 
-def levels(counts: npt.NDArray[np.float64], *, ordinal: bool, sizes: Sequence[int] = SIZES) -> list[Level]:
+def levels(
+    counts: npt.NDArray[np.float64], *, ordinal: bool, sizes: Sequence[int] = SIZES, apart: int = 0
+) -> list[Level]:
     """Return an attribute at all its levels; levels that are not coarser than the attribute are left out.
 
     Parameters
@@ -53,6 +55,8 @@ def levels(counts: npt.NDArray[np.float64], *, ordinal: bool, sizes: Sequence[in
         Whether the codes have an order.
     sizes
         The most buckets of each level.
+    apart
+        How many last values have a bucket of their own at every level.
 
     Examples
     --------
@@ -65,9 +69,13 @@ def levels(counts: npt.NDArray[np.float64], *, ordinal: bool, sizes: Sequence[in
     total = max(float(counts.sum()), 1e-300)
     found = [Level(counts, None, 0.0)]
     for size in sizes:
-        if size >= counts.size:
+        values = counts[: counts.size - apart]
+        if size >= counts.size or size <= apart + 1 or values.size <= size - apart:
             continue
-        buckets = _equal_mass(counts / total, size) if ordinal else _most_frequent(counts, size)
+        share = values / max(float(values.sum()), 1e-300) if apart else values / total
+        buckets = _equal_mass(share, size - apart) if ordinal else _most_frequent(values, size - apart)
+        if apart:
+            buckets = np.append(buckets, buckets.max() + 1 + np.arange(apart, dtype=np.uint32)).astype(np.uint32)
         sums = np.bincount(buckets, weights=counts).astype(np.float64)
         mixed = np.divide(counts, sums[buckets], out=np.ones_like(counts), where=sums[buckets] > 0)
         found.append(Level(sums, buckets, float((counts * (1 - mixed)).sum() / total)))

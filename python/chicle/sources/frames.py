@@ -20,7 +20,7 @@ from chicle.errors import SchemaError
 
 __all__ = ["Form", "arrow_columns", "table_kind"]
 
-_KINDS = ("records", "pandas", "polars", "pyarrow", "batch")
+_KINDS = ("records", "pandas", "polars", "pyarrow", "batch", "tables")
 _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(u?int\d+), ordered=([01])>")
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns), tz=([\w/+:-]+)\]")
 _DECIMAL = re.compile(r"decimal(128|256)\((\d+), (-?\d+)\)")
@@ -75,6 +75,8 @@ class Form:
     kind: str
     types: Mapping[str, pa.DataType | None] = field(default_factory=dict)
     native: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, Form] = field(default_factory=dict)
+    """The forms of linked tables, by name."""
 
     @classmethod
     def of(cls, source: Any, columns: Mapping[str, pa.ChunkedArray]) -> Form:  # noqa: ANN401
@@ -101,7 +103,8 @@ class Form:
         """Return the form as plain data, with types by name; a type without a plain name is None."""
         types = {name: None if (said := _type_name(dtype)) is None else said for name, dtype in self.types.items()}
         native = {name: None if dtype is None else _native_name(dtype) for name, dtype in self.native.items()}
-        return {"kind": self.kind, "types": types, "native": native}
+        tables = {"tables": {name: one.to_dict() for name, one in self.tables.items()}} if self.tables else {}
+        return {"kind": self.kind, "types": types, "native": native, **tables}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Form:
@@ -111,7 +114,8 @@ class Form:
             raise SchemaError(f"the kind of a table must be one of {', '.join(_KINDS)}, not {kind!r}")
         types = {name: None if said is None else _type_of(said) for name, said in saved["types"].items()}
         native = {name: None if said is None else _native_of(said, kind) for name, said in saved["native"].items()}
-        return cls(kind, types, {name: dtype for name, dtype in native.items() if dtype is not None})
+        tables = {name: cls.from_dict(one) for name, one in saved.get("tables", {}).items()}
+        return cls(kind, types, {name: dtype for name, dtype in native.items() if dtype is not None}, tables)
 
     def frame(self, columns: Mapping[str, pa.Array], nullable: Collection[str] = ()) -> Any:  # noqa: ANN401
         """Return Arrow columns as a frame of this form; columns that it does not have come last.

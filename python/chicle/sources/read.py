@@ -13,11 +13,14 @@ from chicle.codecs import Codec
 from chicle.codecs.check import Check
 from chicle.codecs.codec import with_person
 from chicle.counting.records import Records
+from chicle.errors import ParameterError, SchemaError
 from chicle.schema import Schema
+from chicle.schema.linked import LinkedSchema
 from chicle.sources.engines.dask import DaskSource, is_dask
 from chicle.sources.engines.spark import SparkSource, is_spark
 from chicle.sources.files import Files, find_files
 from chicle.sources.frames import Form
+from chicle.sources.linked import LinkedSource, decode_linked
 from chicle.sources.local import CodedSource, LocalSource, go_over, is_coded, reader_of
 from chicle.sources.readers import Batch, Reader
 from chicle.sources.source import IN_MEMORY, Source
@@ -62,6 +65,8 @@ def open_source(
     >>> open_source(halves, schema).records(Codec(schema))["smoker"]
     array([1, 1], dtype=uint8)
     """
+    if isinstance(schema, LinkedSchema) and not isinstance(given, Records):
+        return LinkedSource(given, schema, threads=threads)
     if is_coded(schema) and isinstance(given, Mapping):
         given = Records(given, schema.domain, max_records_per_person=schema.max_records_per_person)
     if isinstance(given, Records):
@@ -118,6 +123,8 @@ def check_table(given: Any, schema: Schema, *, synthetic: bool = False, show: in
       column 'age' has missing values; write `missing: true` to make missing a value of its own, or fill them first
       column 'age' has a number outside its bounds; widen `min` and `max`, or write `outside: clamp`
     """
+    if isinstance(schema, LinkedSchema):
+        raise SchemaError("linked tables are checked one by one: give a table, and its schema of `schema.tables`")
     declared = _of_nobody(schema) if synthetic else schema
     task = CheckTable(Codec(declared), show=show)
     readers = [reader_of(given, declared)]
@@ -202,9 +209,10 @@ def decode_table(
     if form is not None and form.kind == "records":
         return records
     form = Form("pyarrow") if form is None else form
-    columns = codec.decode(
-        records, form.types, np.random.default_rng() if rng is None else rng, persons=persons, known=known
-    )
+    rng = np.random.default_rng() if rng is None else rng
+    if isinstance(codec.schema, LinkedSchema):
+        return decode_linked(records, codec.schema, form, rng, known)
+    columns = codec.decode(records, form.types, rng, persons=persons, known=known)
     nullable = [name for name, column in codec.schema.columns.items() if column.missing]
     return form.frame(columns, nullable=nullable)
 
@@ -234,6 +242,8 @@ def decode_parts(
     first, total
         The position of the first record in the whole table, and its number of rows, if these are some of them.
     """
+    if isinstance(codec.schema, LinkedSchema):
+        raise ParameterError("linked tables are not made in parts, for children stand with their parents; use `sample`")
     plain = Form("pyarrow", form.types)
     counts = codec.counts_of(records)
     total = len(records) if total is None else total
