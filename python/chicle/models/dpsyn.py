@@ -33,6 +33,7 @@ Regime = Literal["declared", "public", "one-way", "two-way"]
 Ints = npt.NDArray[np.int64]
 
 _POOL = 10_000  # records of the pool ([D20])
+_MOST_PUBLIC = 100_000  # of the pool of public rows, which the file of a release holds
 _SEED = 0xD5  # of the pool: public, so that a fit is a function of what was released
 
 
@@ -177,7 +178,9 @@ class DPSynModel(CountedModel):
     def _made_pool(self, threads: int | None) -> Records:
         """Return the records that partitions begin with."""
         if self.regime == "public":
-            return _public_rows(self._public)
+            public = _public_rows(self._public)
+            rows = np.random.default_rng(_SEED).permutation(len(public))[:_MOST_PUBLIC]
+            return Records({name: public[name][rows] for name in public}, public.domain)
         return self._made(self._tables, _POOL, _SEED, threads, None)
 
     def _made(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 
 from chicle._html import Markup, cut, table, tag
 from chicle._text import percent
@@ -65,15 +66,22 @@ def _by_purpose(ledger: Guarantee) -> Markup:
         groups[entry.event.purpose].append(entry)
     rows = []
     for purpose, entries in groups.items():
-        cost, share = (math.fsum(figures) for figures in zip(*((e.rho, e.share) for e in entries), strict=True))
+        share = math.fsum(entry.share for entry in entries)
         values = sum(entry.event.values for entry in entries)
-        rows.append([cut(purpose, 60), f"{len(entries):,}", f"{values:,}", f"{cost:.4g}", percent(share)])
+        rows.append([cut(purpose, 60), f"{len(entries):,}", f"{values:,}", _cost(entries), percent(share)])
     return table(["release", "how many", "values", "ρ", "share of the budget"], rows)
+
+
+def _cost(entries: Sequence[Entry]) -> str:
+    """Return what releases cost: in epsilon, if that was set aside for them, or in rho."""
+    pure = math.fsum(entry.event.pure for entry in entries)
+    return f"ε {pure:.4g}" if pure else f"{math.fsum(entry.rho for entry in entries):.4g}"
 
 
 def _all_entries(ledger: Guarantee) -> Markup:
     rows = []
-    for event, cost, _ in ledger.entries[:_MOST_EVENTS]:
+    for entry in ledger.entries[:_MOST_EVENTS]:
+        event = entry.event
         of = "-" if event.clique is None else " × ".join(cut(name, 40) for name in event.clique) or "number of records"
         rows.append(
             [
@@ -82,7 +90,7 @@ def _all_entries(ledger: Guarantee) -> Markup:
                 f"{event.values:,}",
                 "-" if event.sensitivity is None else f"{event.sensitivity:g}",
                 event.noise,
-                f"{cost:.4g}",
+                _cost([entry]),
             ]
         )
     more = len(ledger.entries) - len(rows)
