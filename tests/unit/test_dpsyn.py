@@ -60,6 +60,8 @@ def test_the_thresholds_of_the_paper() -> None:
     two = split_2020(0.5, 7, n)
     assert two.sizes == pytest.approx(0.14 + (0.5 - 0.005 - 0.14 - 0.18) / 2), "x is with tau_2, as the text says"
     assert split_2020(10.0, 7, n).sizes == pytest.approx(7 / 25)
+    assert split_2020(0.4, 7, 1_000.0, asked="two-way").sizes == pytest.approx(0.14), "the least, where pairs want more"
+    assert split_2020(0.2, 7, 1_000.0, asked="two-way").sizes == pytest.approx(0.195 / 2), "but no more than half"
 
 
 @pytest.mark.parametrize(("delta", "gdp"), [(1e-9, 15), (1e-12, 21)])

@@ -100,11 +100,11 @@ def split_2020(epsilon: float, k: int, n: float | None, *, partitioned: bool = T
     if regime == "public":
         return Split("public", count, epsilon - count, 0.0)
     least = tau_1 if regime == "one-way" else tau_2
-    x = epsilon - count - low - least
+    # A regime that is asked for may have too little for both: x is never below 0 where the thresholds decide.
+    x = max(epsilon - count - low - least, 0.0)
     sizes = min(high, low + x / 2)
-    if asked != "auto":  # a regime that the thresholds would not allow has too little for both
-        sizes = min(max(sizes, 0.0), (epsilon - count) / 2)
-        sizes = sizes or (epsilon - count) / 2 * partitioned
+    if asked != "auto":
+        sizes = min(sizes, (epsilon - count) / 2)
     return Split("one-way" if regime == "one-way" else "two-way", count, sizes, epsilon - count - sizes)
 
 
