@@ -312,6 +312,24 @@ def test_partitions_of_every_regime(regime: Any, generator: Any, tmp_path: Path)
         np.testing.assert_array_equal(first[name], eight[name])
 
 
+def test_partitions_are_named_in_one_of_three_places() -> None:
+    private = rows_of(4, 2_000)
+    schema = Schema(COLUMNS).partitioned(["area"])
+    made = [
+        chicle.DPSyn(**BUDGET, partition="area").fit(private),
+        chicle.DPSyn(**BUDGET).fit(private, partition=["area"]),
+        chicle.DPSyn(**BUDGET).fit(private, schema),
+    ]
+    for synth in made:
+        assert synth.release_.partition == ("area",)
+        assert list(synth.release_.model.params()["partition"]) == ["area"]
+        assert [event.purpose for event in synth.ledger_.events][:2] == ["number of records", "sizes"]
+    assert made[1].partition == (), "a fit leaves its parameters"
+    assert "partitions" in str(chicle.DPSyn(**BUDGET).plan(schema, 2_000))
+    with pytest.raises(ParameterError, match="given twice"):
+        chicle.DPSyn(**BUDGET, partition="area").fit(private, partition="sex")
+
+
 def test_one_way_changes_public_rows_to_the_private_one_ways() -> None:
     private, public = rows_of(4, 6_000), rows_of(5, 900)
     lean = Records({**{name: private[name] for name in COLUMNS}, "age": np.minimum(private["age"], 1)}, COLUMNS)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,15 +17,19 @@ from chicle.measurements.desk import Desk
 from chicle.measurements.merges import Merge, merge_rare
 from chicle.measurements.paying import Paying
 from chicle.measurements.public_rows import PublicRows
-from chicle.mechanisms.base import Mechanism, register_mechanism
+from chicle.mechanisms.base import Declaration, Mechanism, as_schema, register_mechanism
 from chicle.mechanisms.dpsyn_marginals import Marginals, group_of, marginals_of
 from chicle.mechanisms.dpsyn_split import Asked, laplace_has_less_noise, laplace_shares, needs_count, split_2020
 from chicle.mechanisms.stages import Setting, Stage, Stages, marginal_stage
 from chicle.models.dpsyn import DPSynModel, Generator, Regime
 from chicle.models.layout import Layout, seen_combinations
+from chicle.partition import Partition
+from chicle.plans import Plan
 from chicle.privacy.budget import Budget, budget_shares
 from chicle.privacy.ledger import Ledger
 from chicle.query import Query
+from chicle.releases.release import Release
+from chicle.schema import Schema
 from chicle.workload import Workload
 
 __all__ = ["DPSyn"]
@@ -70,7 +75,8 @@ class DPSyn(Mechanism):
         ``"laplace"``, ``"gaussian"``, or by default the one with less noise for what is measured ([D18] figure 2).
         Laplace noise is pure epsilon-DP. Beside trusted public data pairs get Gaussian noise ([D20]).
     partition
-        Columns that form partitions, as ``["PUMA", "YEAR"]``. Their list is what the schema declares.
+        Columns that form partitions, as ``["PUMA", "YEAR"]``. Their list is what the schema declares. Names given to
+        `fit`, or in the schema, do the same; a `chicle.Partition` given to `fit` asks for its own ways instead.
     floor, round_to
         Noisy sizes of partitions are raised to the floor, then rounded to a multiple; in the public regime to a
         multiple of a tenth of that ([D20]).
@@ -162,6 +168,48 @@ class DPSyn(Mechanism):
                 'noise="laplace" needs a budget in epsilon and delta, and a ledger of its own; nothing was spent'
             )
         return budget
+
+    def plan(
+        self,
+        schema: Schema | Declaration,
+        n: int = 100_000,
+        *,
+        partition: Partition | Sequence[str] | str | None = None,
+        **given: Any,  # noqa: ANN401 - what every plan takes
+    ) -> Plan:
+        """Return what a fit on a table of this schema will release, as `Mechanism.plan`."""
+        declared = as_schema(schema)
+        mine = self._with_partition(partition, declared)
+        if mine is None:
+            return super().plan(declared, n, partition=partition, **given)
+        return Mechanism.plan(mine, declared.partitioned(()), n, partition=(), **given)
+
+    def _fit(
+        self,
+        source: Any,  # noqa: ANN401
+        declared: Schema,
+        *,
+        partition: Partition | Sequence[str] | str | None,
+        **given: Any,  # noqa: ANN401 - what every fit takes
+    ) -> Release:
+        mine = self._with_partition(partition, declared)
+        if mine is None:
+            return super()._fit(source, declared, partition=partition, **given)
+        plain = declared.partitioned(())
+        release = Mechanism._fit(mine, source, plain, partition=(), **given)  # noqa: SLF001 - this class's own
+        names = [mine.partition] if isinstance(mine.partition, str) else mine.partition
+        return replace(release, schema=release.schema.partitioned(names))
+
+    def _with_partition(self, partition: Partition | Sequence[str] | str | None, declared: Schema) -> DPSyn | None:
+        """Return this mechanism with the partition of a fit, if that is by names; None for the ways of `Partition`."""
+        if isinstance(partition, Partition):
+            return None
+        names = declared.partition if partition is None else partition
+        if self.partition and names and self._names(declared.domain) != tuple(names):
+            raise ParameterError("partition is given twice, and not the same; give it to DPSyn or to fit")
+        mine = copy(self)
+        mine.partition = names or self.partition
+        return mine
 
     def stages(self, setting: Setting) -> Stages:
         """Split the budget as [D18] does; shares are of epsilon where noise is Laplace, of rho where it is Gaussian."""
