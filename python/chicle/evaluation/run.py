@@ -93,8 +93,8 @@ def evaluate(
     trip
         Where a trip begins and where it ends, as ``("pickup", "dropoff")``, for the trip score of NIST 2020, sprint 3.
     individual
-        The column of individuals, then those in which they are compared, as ``("taxi", "shift", "pickup")``, for the
-        score of similar individuals of NIST 2020, sprint 3.
+        The modelled column of individuals, then those in which they are compared, as ``("taxi", "shift", "pickup")``,
+        for the score of similar individuals of NIST 2020, sprint 3.
     pairs, triples
         How many pairs and triples to compare at most, drawn at random; all of them, if ``None``.
     queries
