@@ -56,8 +56,8 @@ class Score:
     better
         ``"low"`` or ``"high"``: which is better; ``"none"`` if neither is.
     unit
-        How to print it: ``"error"`` (a small fraction), ``"share"`` (a percentage), ``"score"`` (out of a million, or of
-        a thousand) or ``"ratio"`` (times).
+        How to print it: ``"error"`` (a small fraction), ``"share"`` (a percentage), ``"score"`` (out of a million, or
+        of a thousand) or ``"ratio"`` (times).
     source
         The paper and section it is from; empty for our own.
     note
