@@ -164,6 +164,19 @@ def test_laplace_that_cannot_be_paid_in_epsilon_costs_nothing() -> None:
     assert {event.kind for event in ledger.events} == {"gaussian"}, "its noise is Gaussian then"
 
 
+def test_persons_of_several_rows_leave_laplace_noise_pure() -> None:
+    """How many rows persons have would cost rho first; it is not bought."""
+    rng = np.random.default_rng(0)
+    table = {"home": np.repeat(np.arange(400), 3), "a": rng.integers(0, 3, 1_200), "b": rng.integers(0, 2, 1_200)}
+    columns = {name: {"type": "coded", "values": size} for name, size in (("a", 3), ("b", 2))}
+    schema = Schema.from_dict({"person": "home", "max_records": 2, "columns": columns})
+    synth = chicle.DPSyn(epsilon=1, delta=1e-6, noise="laplace", rare=0).fit(table, schema)
+    assert {event.kind for event in synth.ledger_.events} == {"pure"}
+    assert {event.sensitivity for event in synth.ledger_.events} == {2}
+    assert len(synth.sample(50, seed=0)["a"]) == 50
+    assert "rows a person" not in str(synth.plan(schema))
+
+
 # --- The sum of epsilons, against quadrature --------------------------------------------------------------------------
 
 

@@ -113,6 +113,9 @@ class Mechanism(ABC):
     """What a fit does with public data: refuses them, weighs them against its releases (`models.evidence`), or has a
     use of its own for them, if they are given or always."""
 
+    counts_persons: ClassVar[bool] = True
+    """Whether a fit buys how many rows persons have, where the schema names a person."""
+
     epsilon: float | None = None
     delta: float | None = None
     rho: float | None = None
@@ -255,7 +258,7 @@ class Mechanism(ABC):
             budget = sizes.apply(budget)
         bought = [purchase.step() for purchase in purchases(declared, budget, self._discovery())]
         rho = budget.rho - math.fsum(step.rho for step in bought)
-        persons = persons_step(declared, rho)
+        persons = persons_step(declared, rho) if self.counts_persons else []
         rho -= math.fsum(step.rho for step in persons)
         bought += [*persons, *_fine(codec, rho, integer("n", n, 0))]
         answers = AnalysisPlan.of(as_analyses(analyses), declared, rho=rho, share=analysis_share)
@@ -384,7 +387,9 @@ class Mechanism(ABC):
             codec = Codec(declared)
             rows = opened.countable(codec)
             _check_rows(rows, codec)
-            persons = measure_persons(opened, declared, budget.rho - held.spent, held)
+            persons = None
+            if self.counts_persons:
+                persons = measure_persons(opened, declared, budget.rho - held.spent, held)
             rho = budget.rho - held.spent
             answers = AnalysisPlan.of(asked, declared, rho=rho, share=share)
             beside = _fine(codec, rho, 0)

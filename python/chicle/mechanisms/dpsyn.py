@@ -101,6 +101,7 @@ class DPSyn(Mechanism):
     """
 
     public_data = "used"
+    counts_persons = False  # it would cost rho, before Laplace noise can be paid in epsilon
 
     marginals: Mapping[Clique, float] | Iterable[Iterable[str]] | None = None
     views: tuple[int, int] | None = None
