@@ -62,7 +62,7 @@ def _child(folder: Path, argv: list[str], at: int, limit: int | None, said: str)
                 os.kill(os.getpid(), signal.SIGKILL)
             real(file)
 
-        os.fsync = fsync  # type: ignore[assignment] - of other names
+        os.fsync = fsync  # type: ignore[assignment]
     code = 130
     try:
         code = main(argv)
