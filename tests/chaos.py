@@ -14,11 +14,13 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import chicle
+from chicle.privacy import Event
 from chicle.privacy.store import read_kept
 from chicle.sources.table_files import read_table
 
@@ -33,7 +35,7 @@ class Broken(AssertionError):  # noqa: N818 - it names what it finds
 
 
 # A server that imports once, has no threads, and forks a process for each command line.
-_PROCESSES = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+_PROCESSES: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
 multiprocessing.set_forkserver_preload(["tests.chaos", "chicle.cli.entry", "chicle.mechanisms", "pyarrow.parquet"])
 
 
@@ -54,13 +56,13 @@ def _child(folder: Path, argv: list[str], at: int, limit: int | None, said: str)
     if at:
         real, left = os.fsync, [at]
 
-        def fsync(file: int) -> None:
+        def fsync(file: Any) -> None:
             left[0] -= 1
             if not left[0]:
                 os.kill(os.getpid(), signal.SIGKILL)
             real(file)
 
-        os.fsync = fsync
+        os.fsync = fsync  # type: ignore[assignment]
     code = 130
     try:
         code = main(argv)
@@ -92,7 +94,7 @@ class Run:
         if self._process.exitcode is None:
             self._process.kill()
             raise Broken("a run hung for two minutes")
-        return self._process.exitcode
+        return int(self._process.exitcode)
 
     def said(self) -> str:
         """Return what it printed, once."""
@@ -114,7 +116,6 @@ class Chaos:
             pq.write_table(pa.table(table), folder / f"{name}.parquet", row_group_size=500)
         self.ledgers, self.number = 0, 0
         self.seconds = 1.0
-        self.told: Counter[str] = Counter()
 
     @property
     def ledger(self) -> Path:
@@ -143,7 +144,6 @@ class Chaos:
         spent = read_kept(self.ledger).spent if before else 0.0
         whole = out if (self.folder / out).exists() else None
         old = (self.folder / out).read_bytes() if whole else None
-        begun = time.monotonic()
         runs = self._strike(strike, self.command(out, mechanism=mechanism))
         codes = []
         for run in runs:
@@ -155,15 +155,17 @@ class Chaos:
         self._check_output(self.folder / out, old)
         # The next run works, in turn on the same ledger, and sweeps what was left.
         shutil.copy(self.folder / "one.parquet", self.folder / "people.parquet")
+        begun = time.monotonic()
         after = self.run(self.command(out, mechanism=mechanism))
         if after.wait():
             raise Broken(f"the next run failed: {after.said()}")
-        self.seconds = 0.9 * self.seconds + 0.1 * (time.monotonic() - begun) / 2
+        self.seconds = 0.7 * self.seconds + 0.3 * (time.monotonic() - begun)
         ledger = chicle.Ledger.open(self.ledger)
         if ledger.reserved or ledger.spent > ledger.budget.rho:
             raise Broken(f"rho {ledger.reserved} is still reserved")
         release = chicle.load(self.folder / "made.chicle")
-        if Counter(release.ledger.events) - Counter(ledger.events):  # type: ignore[attr-defined]
+        made = Counter[Event](entry.event for entry in release.ledger.entries)
+        if made - Counter[Event](ledger.events):
             raise Broken("a release is not in the ledger")
         left = [one.name for one in self.folder.iterdir() if one.name.startswith(".") and f".{out}" in one.name]
         left += [one.name for one in self.folder.glob(".people-*")]
@@ -179,7 +181,7 @@ class Chaos:
             size = self.ledger.stat().st_size if self.ledger.exists() else 0
             return [self.run(argv, limit=size + int(10 ** self.rng.uniform(1, 5.5)))]
         run = self.run(argv)
-        wait = self.rng.uniform(0.2, 1.2) * self.seconds
+        wait = self.rng.uniform(0.05, 0.95) * self.seconds
         if strike == "race":
             return [run, self.run(self.command("second.csv"))]
         time.sleep(wait)

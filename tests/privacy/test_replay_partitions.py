@@ -19,6 +19,7 @@ from chicle.partition.declared import Way
 from chicle.privacy import PureEvent, TestNoise, accounting
 from chicle.privacy import primitives as door
 from chicle.privacy.events import ExponentialEvent, GaussianEvent, ParallelEvent
+from chicle.privacy.ledger import Reservation
 from tests.privacy.test_replay import MECHANISMS, Make, NoNoise, Tape, check_same, table_of
 from tests.public_tables import public_records
 
@@ -79,7 +80,8 @@ def run(
         chicle.Budget(**{**synth.budget.promise(), **({} if pure is None else {"pure": pure})}), noise=noise
     )
     synth.fit(records, schema, public=public, ledger=ledger, partition=asked)
-    own = [event for event, payer in zip(tape.events, tape.payers, strict=True) if payer is ledger]
+    # A fit pays from what it has reserved of the ledger; groups pay from ledgers of their own.
+    own = [event for event, payer in zip(tape.events, tape.payers, strict=True) if isinstance(payer, Reservation)]
     assert [event for event in ledger.events if not isinstance(event, ParallelEvent)] == own, "nothing past the door"
     return tape, synth.sample(60, seed=5), synth.release_
 

@@ -208,7 +208,8 @@ class KeptLedger(Ledger):
             self._read_debit(record)
         elif kind == "reserve":
             key, title = str(record["fit"]), str(record["for"])
-            super()._begin(key, Hold(title, *(float(record[name]) for name in ("rho", "delta", "pure"))))
+            rho, delta, pure = (float(record[name]) for name in ("rho", "delta", "pure"))
+            super()._begin(key, Hold(title, rho, delta, pure))
             self._sessions[key] = Session(title, str(record["at"]), None, "running", [])
             self._loose = None
         elif kind == "split":
