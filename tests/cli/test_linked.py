@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from chicle import Schema
+from chicle import Ledger, Schema
 from chicle.cli import main
 from tests.linked_tables import DECLARED, hospital
 
@@ -93,3 +93,13 @@ def test_folders_have_a_file_for_each_table(here: Path, capsys: pytest.CaptureFi
     (here / "half" / "patients.csv").write_text("pid,sex,born\n", encoding="utf-8")
     assert main(["evaluate", "real", "half", "-s", "hospital.yaml"]) == 2
     assert "no file of table 'visits'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_kept_ledger_pays(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["synth", *TABLES, "-s", "hospital.yaml", *BUDGET, "--ledger", "hospital.ledger"]
+    assert main([*asked, "-o", "first", "--total-epsilon", "5"]) == 0
+    assert len(Ledger.open("hospital.ledger").events) > 10
+    assert main([*asked, "-o", "second"]) == 2, "4 of 5 is spent"
+    assert "is left" in capsys.readouterr().err
+    assert not list(Path("second").iterdir())

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from chicle._write import replacing, trying
 from chicle.cli.arguments import Parser
+from chicle.cli.ledger import opened_ledger
 from chicle.cli.output import check_output, estimated_rows
 from chicle.cli.terminal import Progress, say, warn
 from chicle.codecs import Codec
@@ -88,9 +89,10 @@ def run_linked(
     given = _named(arguments.table)
     if arguments.release is None and not arguments.no_release:
         arguments.release = str(Path(arguments.output, _RELEASE))
-    folder = _folder(arguments, schema, [path for paths in given.values() for path in paths])
+    kept = [] if arguments.ledger is None else [arguments.ledger]
+    folder = _folder(arguments, schema, [*kept, *(path for paths in given.values() for path in paths)])
     if arguments.release is not None:
-        check_output(arguments.release, arguments.force, inputs=[arguments.schema])
+        check_output(arguments.release, arguments.force, inputs=[arguments.schema, *kept])
     with Progress(quiet=arguments.quiet) as progress:
         progress.say("reading the tables")
         source = LinkedSource(given, schema, threads=arguments.threads)
@@ -98,7 +100,7 @@ def run_linked(
         if not (arguments.quiet or arguments.json):
             for one in remarks(schema.layout, source.joined()[1]):
                 warn(f"NOT PRIVATE: {one}")
-        release = synth.fit(source, schema, **asked).release_
+        release = synth.fit(source, schema, ledger=opened_ledger(arguments, synth), **asked).release_
         rows: dict[str, int] = {}
 
         def write() -> int:
