@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import chicle
-from chicle import Budget, Ledger, ParameterError, Release, Schema
+from chicle import Budget, Ledger, Measurement, ParameterError, Release, Schema
 from chicle.cli import main
 from chicle.dossier import verify, write_dossier
 from chicle.dossier.checks import check_release
@@ -114,6 +114,28 @@ MAKES: dict[str, Any] = {
 def test_every_accounting_holds(made: str) -> None:
     checks = check_release(MAKES[made]().fit(CENSUS).release_)
     assert all(check.holds for check in checks), checks
+
+
+@pytest.mark.parametrize("way", ["independent", "pooled", "attribute"])
+@pytest.mark.parametrize("pure", [0.0, 0.3])
+def test_partitions_hold(way: Any, pure: float) -> None:
+    partition = chicle.Partition(["MARST"], way=way, pure=pure)
+    census = chicle.datasets.census(3_000, d=5)
+    schema = Schema.from_cardinalities(census.domain)
+    release = chicle.MWEM(epsilon=2, delta=1e-6, rounds=2).fit(census, schema, partition=partition).release_
+    checks = check_release(release)
+    assert all(check.holds for check in checks), checks
+    assert any("partition" in check.what for check in checks) is (way == "independent")
+    if way == "independent":
+        last = next(
+            i
+            for i in reversed(range(len(release.transcript)))
+            if isinstance(release.transcript.entries[i], Measurement)
+        )
+        release.transcript.entries[last] = replace(release.measurements[-1], sigma=0.5)
+        assert failing(check_release(release)) == ["no partition costs more than was paid for all of them"]
+    told = {kind_of(event).name for event in release.ledger.events}  # type: ignore[attr-defined]
+    assert ("tables of counts with Laplace noise" in told) is bool(pure)
 
 
 def test_discovery_persons_and_analyses_hold() -> None:

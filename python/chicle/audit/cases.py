@@ -1,13 +1,13 @@
 """What is audited: every kind of release by itself, by a probe, and every mechanism as a whole.
 
 Each case is a pair of neighbouring tables and a way to fit them. A mechanism that users register is audited like
-ours. Partitions join in `release_cases`, once a fit takes them: a pair whose canary is in one of the parts.
+ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chicle.analyses import Analysis, Linear
@@ -19,6 +19,8 @@ from chicle.errors import ParameterError
 from chicle.mechanisms import Independent, Prism, PrismOptions
 from chicle.mechanisms.base import BY_NAME, Mechanism
 from chicle.mechanisms.variants import mechanism_names, named_mechanism
+from chicle.partition import Partition
+from chicle.partition.declared import Way
 from chicle.releases.release import Release
 from chicle.schema import Schema
 
@@ -75,6 +77,8 @@ def release_cases() -> dict[str, Case]:
         _bounds(),
         _constraints(),
         _analyses(),
+        _partitions("independent", "partitions paid once, a person with rows in two of them, k = 2"),
+        _partitions("pooled", "partitions that share a model, a person with rows in two of them, k = 2"),
     ]
     return {case.name: case for case in cases}
 
@@ -111,6 +115,14 @@ def case_of(name: str) -> Case:
 def _probe(name: str, about: str, *, k: int, domain: Mapping[str, int] = _SMALL) -> Case:
     assert name in PROBES  # noqa: S101 - each case has its probe
     return Case(name, about, coded_pair(domain, k=k), lambda: Probe(mu=_MU, allow_weak=True, threads=1, probe=name))
+
+
+def _partitions(way: Way, about: str) -> Case:
+    """Return partitions of which the last two have a row of the canary each."""
+    whole = coded_pair({"g": 6, "a": 2, "b": 2}, k=2)
+    pair = replace(whole, canary={**whole.canary, "g": [4, 5]})
+    fit = {"partition": Partition(["g"], way=way)}
+    return Case(f"partitions-{way}", about, pair, lambda: Independent(mu=_MU, allow_weak=True, threads=1), fit)
 
 
 _QUICK: Mapping[str, Mapping[str, Any]] = {

@@ -15,7 +15,9 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
-from chicle.counting.countable import Independence
+from chicle.counting.countable import Countable, Independence
+from chicle.counting.records import Records
+from chicle.domain import Clique, Domain
 from chicle.measurements.desk import Desk
 from chicle.privacy import primitives
 from chicle.privacy.events import DiscoveryEvent, ExponentialEvent, GaussianEvent
@@ -110,11 +112,10 @@ def _one_noise(values: Sequence[Integers], events: Sequence[GaussianEvent], ledg
     return [(one.ravel() + draws[: one.size]).reshape(one.shape) for one in values]
 
 
-def _parallel(values: Sequence[Integers], events: Sequence[GaussianEvent], ledger: Ledger) -> list[Integers]:
-    """Take tables of the same attributes for parts of a partition: only the dearest is paid for."""
-    dearest = {event.clique: event for event in sorted(events, key=lambda event: -event.sigma)}
-    ledger.debit(dearest.values())
-    return _noisy(values, events, ledger)
+def _overlapping(rows: Records, names: Clique) -> list[Countable]:
+    """Return groups each of which has the rows of all of them."""
+    kept = Domain({name: size for name, size in rows.domain.items() if name not in names})
+    return [rows.view({name: (name, None) for name in kept}, kept)] * rows.domain.cells(names)
 
 
 def _exact_independence(desk: Desk) -> Independence:
@@ -173,7 +174,12 @@ BUGS: dict[str, Bug] = {
         _exact_independence,
     ),
     "no-person-limit": Bug("no limit on the rows of a person", "persons", "chicle.sources.local.People", _Unlimited),
-    "parallel-overlap": Bug("parallel composition over groups that overlap", "groups", _TABLES, _parallel),
+    "parallel-overlap": Bug(
+        "parallel composition over groups that overlap",
+        "partitions-independent",
+        "chicle.counting.records.Records.parts",
+        _overlapping,
+    ),
     "half-sensitivity": Bug(
         "the exponential mechanism with half the sensitivity",
         "choice",

@@ -14,12 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chicle.counting.countable import UNITS
+from chicle.dossier.groups import check_groups, of_a_group
 from chicle.dossier.manifest import MANIFEST, check_signature, digest_of
-from chicle.dossier.oracle import SLACK, cost_of, delta_of, discovered_by, epsilon_by_dp_accounting
+from chicle.dossier.oracle import (
+    SLACK,
+    cost_of,
+    delta_of,
+    discovered_by,
+    epsilon_by_dp_accounting,
+    pure_epsilon_of,
+)
 from chicle.errors import ArtefactError, ChicleError
 from chicle.measurements.persons import PERSONS
 from chicle.privacy.budget import Budget
-from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent
+from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent, LaplaceEvent, PureEvent
 from chicle.privacy.ledger import Ledger
 from chicle.releases.release import Release, load
 
@@ -74,8 +82,11 @@ def check_release(release: Release) -> list[Check]:
     if not isinstance(ledger, Ledger):
         return [Check("the accounting can be recomputed", holds=False, detail=ledger.summary())]
     protected = "the operating system's" if ledger.protected else "a test: NOT PRIVATE"
-    checks = [Check("noise protects", ledger.protected, f"it came from {protected}")]
-    return [*checks, _paid(release, ledger), _sensitivities(release, ledger), *_accounting(ledger)]
+    checks = [Check("noise protects", ledger.protected, f"it came from {protected}"), _paid(release, ledger)]
+    if (wrong := check_groups(release)) is not None:
+        what = "no partition costs more than was paid for all of them"
+        checks.append(Check(what, not wrong, wrong or f"partitions by {', '.join(release.partition)}"))
+    return [*checks, _sensitivities(release, ledger), *_accounting(ledger)]
 
 
 def _paid(release: Release, ledger: Ledger) -> Check:
@@ -92,19 +103,23 @@ def _key(event: Event) -> tuple[object, ...]:
     """Return what an event and a release that it pays for have in common."""
     if isinstance(event, ExponentialEvent):
         return "choice", round(event.epsilon, 12), event.values
-    if isinstance(event, GaussianEvent):
+    if isinstance(event, (GaussianEvent, PureEvent)):
         return "noise", event.clique, _same(event.sigma), event.values
     return event.kind, event.clique, event.values
 
 
 def _needed(release: Release) -> Iterator[tuple[object, ...]]:
     """Yield the keys of the events that must have paid for a transcript."""
+    apart = of_a_group(release)
     for one in (*release.measurements, *release.fine_one_ways):
-        yield "noise", one.clique, _same(one.sigma), one.values.size
+        if not apart(one.query):
+            yield "noise", one.clique, _same(one.sigma), one.values.size
     for scores in release.transcript.scores:
-        yield "noise", None, _same(scores.sigma * UNITS), len(scores.queries)
+        if not apart(scores.queries[0]):
+            yield "noise", None, _same(scores.sigma * UNITS), len(scores.queries)
     for choice in release.transcript.choices:
-        yield "choice", round(choice.epsilon, 12), choice.among
+        if not apart(choice.query):
+            yield "choice", round(choice.epsilon, 12), choice.among
     for sums in release.transcript.row_sums:
         yield "noise", None, _same(sums.sigma), sums.values.size
     if release.persons is not None:
@@ -120,11 +135,11 @@ def _sensitivities(release: Release, ledger: Ledger) -> Check:
     k = release.schema.max_records_per_person
     least = {"table": float(k), "score": float(k * UNITS)}
     for event in ledger.events:
-        if isinstance(event, (GaussianEvent, DiscoveryEvent)) and event.purpose != PERSONS:
+        if isinstance(event, (GaussianEvent, DiscoveryEvent, LaplaceEvent)) and event.purpose != PERSONS:
             of_scores = event.purpose.endswith("records") and event.clique is None
             needed = least["score"] * math.sqrt(event.values) if of_scores else least["table"]
-            if event.l2_sensitivity < needed * (1 - SLACK):
-                said = f"{event.purpose!r} says {event.l2_sensitivity:g}, k = {k} needs {needed:g}"
+            if (event.sensitivity or 0.0) < needed * (1 - SLACK):
+                said = f"{event.purpose!r} says {event.sensitivity:g}, k = {k} needs {needed:g}"
                 return Check("sensitivities allow for all rows of a person", holds=False, detail=said)
     return Check("sensitivities allow for all rows of a person", holds=True, detail=f"k = {k}")
 
@@ -146,23 +161,29 @@ def _accounting(ledger: Ledger) -> list[Check]:
         checks.append(
             Check("discoveries stay within their delta", found <= aside * (1 + SLACK), f"{found:.4g} of {aside:.4g}")
         )
-    return checks + _promise(budget, events, rho, found)
+    pure = pure_epsilon_of(events)
+    if budget.pure is not None:
+        holds = pure <= budget.pure * (1 + SLACK)
+        checks.append(Check("pure releases stay within their epsilon", holds, f"{pure:.4g} of {budget.pure:.4g}"))
+    return checks + _promise(budget, events, rho, found, pure)
 
 
-def _promise(budget: Budget, events: tuple[Event, ...], rho: float, found: float) -> list[Check]:
+def _promise(budget: Budget, events: tuple[Event, ...], rho: float, found: float, pure: float) -> list[Check]:
+    """Check the promise: what discoveries took of delta and pure releases of epsilon is not there for the rest."""
     if budget.epsilon is None or budget.delta is None:
         most = budget.mu**2 / 2 if budget.mu is not None else budget.rho
-        return [Check("the promise is kept", rho <= most * (1 + SLACK), f"rho {rho:.9g} of {most:.9g}")]
-    rest = budget.delta - found
-    delta = delta_of(budget.epsilon, rho, budget.accounting)
+        kept = rho <= most * (1 + SLACK) and (not pure or pure <= (budget.epsilon or 0.0) * (1 + SLACK))
+        return [Check("the promise is kept", kept, f"rho {rho:.9g} of {most:.9g}")]
+    rest, left = budget.delta - found, budget.epsilon - pure
+    delta = delta_of(left, rho, budget.accounting) if left > 0 else float(rho > 0)
     kept = delta <= rest * (1 + _DELTA_SLACK)
     said = f"at epsilon {budget.epsilon:g}, delta {delta + found:.6g} of {budget.delta:g}"
     checks = [Check("the promise is kept, in decimal arithmetic", kept, said)]
     epsilon = epsilon_by_dp_accounting(rest, events, budget.accounting)
     if epsilon is None:
         return [*checks, Check("the promise is kept, by dp-accounting", holds=True, detail="not installed: skipped")]
-    within = epsilon <= budget.epsilon * (1 + _DELTA_SLACK)
-    said = f"at delta {budget.delta:g}, epsilon {epsilon:.6g} of {budget.epsilon:g}"
+    within = epsilon + pure <= budget.epsilon * (1 + _DELTA_SLACK)
+    said = f"at delta {budget.delta:g}, epsilon {epsilon + pure:.6g} of {budget.epsilon:g}"
     return [*checks, Check("the promise is kept, by dp-accounting", within, said)]
 
 

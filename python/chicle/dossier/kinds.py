@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chicle.measurements.persons import PERSONS
-from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent
+from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent, ParallelEvent, PureEvent
 
 __all__ = ["KINDS", "Kind", "kind_of"]
 
@@ -89,6 +89,19 @@ _LAPLACE = Kind(
     "The discrete Laplace mechanism: (sensitivity / scale)-DP.",
     "tests/privacy/test_primitives.py",
 )
+_PURE = Kind(
+    "tables of counts with Laplace noise",
+    "k in L1: each row of a person is in one cell",
+    "The discrete Laplace mechanism; its epsilon is added to that of everything else.",
+    "tests/privacy/test_pure.py",
+)
+_GROUPS = Kind(
+    "partitions that share no row, paid once",
+    "as in each partition: k rows in all",
+    "What is released of a partition moves in proportion to the rows that a person has there, so all partitions "
+    "together cost what one may.",
+    "tests/privacy/test_replay_partitions.py",
+)
 _GIVEN = Kind(
     "values of a caller of chicle.privacy",
     "stated by the caller, in L2: chicle cannot check it",
@@ -96,7 +109,7 @@ _GIVEN = Kind(
     "tests/privacy/test_primitives.py",
 )
 
-KINDS = (_TABLE, _SCORES, _CHOICE, _CELL, _VALUES, _BINS, _PERSONS, _SUMS, _LAPLACE, _GIVEN)
+KINDS = (_TABLE, _SCORES, _CHOICE, _CELL, _VALUES, _BINS, _PERSONS, _SUMS, _LAPLACE, _PURE, _GROUPS, _GIVEN)
 """Every kind."""
 
 
@@ -106,6 +119,10 @@ def kind_of(event: Event) -> Kind:
         return _of_gaussian(event)
     if isinstance(event, ExponentialEvent):
         return _CELL if event.purpose == "choice of a cell" else _CHOICE
+    if isinstance(event, ParallelEvent):
+        return _GROUPS
+    if isinstance(event, PureEvent):
+        return _PURE
     return _VALUES if isinstance(event, DiscoveryEvent) else _LAPLACE
 
 

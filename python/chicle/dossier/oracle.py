@@ -14,9 +14,17 @@ from collections.abc import Sequence
 from decimal import Decimal, getcontext, localcontext
 from statistics import NormalDist
 
-from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from chicle.privacy.events import (
+    DiscoveryEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ParallelEvent,
+    PureEvent,
+)
 
-__all__ = ["SLACK", "cost_of", "delta_of", "discovered_by", "epsilon_by_dp_accounting"]
+__all__ = ["SLACK", "cost_of", "delta_of", "discovered_by", "epsilon_by_dp_accounting", "pure_epsilon_of"]
 
 SLACK = 1e-9
 
@@ -25,6 +33,10 @@ def cost_of(event: Event, accounting: str) -> float:
     """Return the rho of an event: mu^2 / 2 where the accounting is Gaussian DP, else the rho of zCDP."""
     if isinstance(event, (GaussianEvent, DiscoveryEvent)):
         return (event.l2_sensitivity / event.sigma) ** 2 / 2
+    if isinstance(event, ParallelEvent):
+        return event.most
+    if isinstance(event, PureEvent):
+        return 0.0
     if isinstance(event, LaplaceEvent):
         epsilon = event.l1_sensitivity / event.scale
         return _pure_mu(epsilon) ** 2 / 2 if accounting == "gdp" else epsilon**2 / 2
@@ -38,6 +50,11 @@ def _pure_mu(epsilon: float) -> float:
     if epsilon < 1e-4:
         return epsilon * math.sqrt(math.pi / 2)  # to a relative epsilon^2
     return -2 * NormalDist().inv_cdf(1 / (1 + math.exp(epsilon)))
+
+
+def pure_epsilon_of(events: Sequence[Event]) -> float:
+    """Return the epsilon that pure releases took, beside rho."""
+    return math.fsum(event.l1_sensitivity / event.scale for event in events if isinstance(event, PureEvent))
 
 
 def discovered_by(events: Sequence[Event]) -> float:

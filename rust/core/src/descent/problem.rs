@@ -264,7 +264,7 @@ pub(super) fn check_memory(cardinalities: &[u32], targets: &[Target], limit: u64
     let padded = |query: &Query| {
         let copies = query.axes().iter().map(|axis| {
             let cardinality = u128::from(cardinalities[axis.attribute]);
-            (query.cells() / u128::from(axis.size)).saturating_mul(cardinality.next_multiple_of(LANES as u128))
+            (query.cells() / u128::from(axis.size).max(1)).saturating_mul(cardinality.next_multiple_of(LANES as u128))
         });
         copies.max().unwrap_or(0)
     };

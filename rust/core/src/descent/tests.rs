@@ -349,3 +349,17 @@ fn an_attribute_on_two_axes_is_refused() {
     let refused = Descent::new(vec![Codes::U8(vec![0; 3])], &[3], vec![target], 0, LIMIT).map(|_| ());
     assert_eq!(refused, Err(Error::AttributeTwice { attribute: 0 }));
 }
+
+/// Found by fuzzing: a division by the size of the axis.
+#[test]
+fn an_attribute_without_codes_has_no_records_and_no_cells() {
+    let cardinalities = [0, 2];
+    for clique in [vec![0], vec![1, 0]] {
+        let query = Query::marginal(&clique, &cardinalities).unwrap();
+        let target = Target::new(query, Vec::new(), 1.0).unwrap();
+        let columns = vec![Codes::U8(Vec::new()); 2];
+        let mut descent = Descent::new(columns, &cardinalities, vec![target], 0, LIMIT).unwrap();
+        assert_eq!(descent.sweep(0.0, 0.5, &Cancel::default()), Ok(0));
+        assert!(descent.fit().loss.abs() < 1e-12);
+    }
+}
