@@ -28,7 +28,8 @@ from chicle.cli.arguments import (
     public_data,
     tables,
 )
-from chicle.cli.ledger import add_ledger, add_tables, check_ledger, check_tables, opened_ledger, run_linked
+from chicle.cli.ledger import add_ledger, check_ledger, opened_ledger
+from chicle.cli.linked import add_tables, check_tables, run_linked
 from chicle.cli.output import check_output, rehearse, write_sample
 from chicle.cli.spark import add_engine, check_engine, check_spark_output, read_spark, spark_session, write_spark
 from chicle.cli.summary import say_summary
