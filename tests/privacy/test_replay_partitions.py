@@ -33,9 +33,16 @@ class Tapes(Tape):
 
     payers: list[Ledger] = field(default_factory=list)
 
-    def release(self, values: Sequence[Any], events: Sequence[GaussianEvent], ledger: Ledger) -> list[Any]:
+    def release(
+        self,
+        values: Sequence[Any],
+        events: Sequence[GaussianEvent],
+        ledger: Ledger,
+        *,
+        weights: Sequence[Any] | None = None,
+    ) -> list[Any]:
         self.payers += [ledger] * len(events)
-        return super().release(values, events, ledger)
+        return super().release(values, events, ledger, weights=weights)
 
     def choose(self, scores: Any, sensitivity: int, event: ExponentialEvent, ledger: Ledger, keeps: Any = None) -> int:
         self.payers.append(ledger)
