@@ -85,6 +85,7 @@ def test_from_a_file_to_a_table(  # noqa: PLR0915 - one way
     assert to(client.post("/run", data={"permit": permit})) == "job"
     waited()
     assert files(folder) == [
+        "dossier-1",
         "release-1.chicle",
         "report-1.html",
         "schema.yaml",
@@ -94,7 +95,7 @@ def test_from_a_file_to_a_table(  # noqa: PLR0915 - one way
     page = client.get("/results").text
     assert "spent rho" in page
     assert "--epsilon 1 --delta 1e-09" in page
-    for what in ("table", "release", "report", "schema", "ledger", "commands", "python"):
+    for what in ("table", "release", "report", "dossier", "schema", "ledger", "commands", "python"):
         answer = client.get(f"/download/1/{what}")
         assert answer.status_code == 200
         assert "attachment" in answer.headers["content-disposition"]
@@ -130,7 +131,7 @@ def test_the_script_does_it_again(
     (folder / "people-chicle" / "synthetic-1.csv").unlink()
     commands = client.get("/download/1/commands").text.replace("\\\n", "")
     told = [line.split()[1:] for line in commands.splitlines() if line.startswith("chicle ")]
-    assert [words[0] for words in told] == ["schema", "plan", "synth", "sample", "report"]
+    assert [words[0] for words in told] == ["schema", "plan", "synth", "sample", "report", "dossier"]
     assert main(told[0]) == main(told[1]) == main(told[3]) == 0
     assert (folder / "people-chicle" / "synthetic-1.csv").read_bytes() == made
     assert main([*told[2], "--force"]) == 0

@@ -319,6 +319,7 @@ class _Pages:
             "table": made.table_path,
             "release": made.release_path,
             "report": made.report_path,
+            "dossier": made.dossier_path,
             "schema": session.schema_path,
             "ledger": session.ledger_path,
         }

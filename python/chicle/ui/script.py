@@ -25,9 +25,8 @@ def as_commands(table: str, schema: Path, results: Results, folder: Path) -> str
         The folder of the page.
     """
     choice = results.choice
-    release, made, page = (
-        _word(_within(path, folder)) for path in (results.release_path, results.table_path, results.report_path)
-    )
+    paths = (results.release_path, results.table_path, results.report_path, results.dossier_folder)
+    release, made, page, dossier = (_word(_within(path, folder)) for path in paths)
     budget = f"--epsilon {choice.epsilon:g} --delta {choice.delta:g} --mechanism {choice.mechanism}"
     several = ",".join(f"{epsilon:g}" for epsilon in EPSILONS)
     reviewed = _word(_within(schema, folder))
@@ -45,20 +44,21 @@ chicle synth {_word(table)} -s {reviewed} -o {made} {budget} \\
 # From the release that is there, the same table at no cost:
 chicle sample {release} -o {made} --seed {results.seed} --force
 chicle report {release} -o {page} --seed {results.seed % 2**31} --force
+chicle dossier {release} -o {dossier} --force
 """
 
 
 def as_python(table: str, schema: Path, results: Results, folder: Path) -> str:
     """Return Python code, to be run in the folder of the page; the parameters are those of `as_commands`."""
     choice = results.choice
-    release, page, reviewed = (
-        str(_within(path, folder)) for path in (results.release_path, results.report_path, schema)
-    )
+    paths = (results.release_path, results.report_path, results.dossier_folder, schema)
+    release, page, dossier, reviewed = (str(_within(path, folder)) for path in paths)
     budget = f"epsilon={choice.epsilon:g}, delta={choice.delta:g}"
     return f'''\
 """What the page did. {_WARNING}"""
 
 import chicle
+from chicle.dossier import write_dossier
 from chicle.mechanisms.variants import named_mechanism
 
 schema = chicle.Schema.load({reviewed!r})
@@ -69,6 +69,7 @@ synth.release_.save({release!r})
 print(synth.ledger_)
 table = synth.release_.sample(seed={results.seed})
 chicle.report({page!r}, synth.release_, seed={results.seed % 2**31})
+write_dossier({release!r}, {dossier!r}, force=True)
 '''
 
 

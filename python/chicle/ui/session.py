@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from chicle._checks import integer
 from chicle._write import replacing, trying
+from chicle.dossier import write_dossier
 from chicle.errors import ArtefactError, ChicleError, ParameterError, SchemaError
 from chicle.mechanisms.base import Mechanism
 from chicle.mechanisms.variants import named_mechanism
@@ -103,11 +104,17 @@ class Results:
     release_path: Path
     table_path: Path
     report_path: Path
+    dossier_folder: Path
+
+    @property
+    def dossier_path(self) -> Path:
+        """The page of the dossier; the same as text and its manifest are beside it."""
+        return self.dossier_folder / "dossier.html"
 
     @property
     def complete(self) -> bool:
         """Whether all files are there."""
-        return all(path.exists() for path in (self.release_path, self.table_path, self.report_path))
+        return all(path.exists() for path in (self.release_path, self.table_path, self.report_path, self.dossier_path))
 
 
 class Session:
@@ -318,7 +325,7 @@ class Session:
             paths = find_files(self._path(table.given))
             self.results_folder.mkdir(parents=True, exist_ok=True)
             results = self._next_results(choice)
-            for path in (results[1], results[2], results[3], self.ledger_path):
+            for path in (*results[1:4], self.ledger_path):
                 _check_room(path)
             if self.ledger is None:
                 self.ledger = Ledger.open(self.ledger_path, self._budget(choice.total))
@@ -331,8 +338,8 @@ class Session:
             synth.progress = job.note
             release = synth.fit(source, schema, ledger=ledger).release_
             del source
-            number, release_path, table_path, report_path = results
-            made = Results(number, choice, secrets.randbits(32), release, release_path, table_path, report_path)
+            number, *paths = results
+            made = Results(number, choice, secrets.randbits(32), release, *paths)
             with self._lock:
                 self.results.append(made)
             self._write(made, job)
@@ -361,6 +368,9 @@ class Session:
         if not made.report_path.exists():
             job.step("Writing the report")
             report(made.report_path, made.release, seed=made.seed % 2**31, threads=self.threads)
+        if not made.dossier_path.exists():
+            job.step("Writing the dossier")
+            write_dossier(made.release_path, made.dossier_folder, force=True)
 
     # Everything else.
 
@@ -433,13 +443,13 @@ class Session:
         """The file of the ledger."""
         return self.results_folder / NAME
 
-    def _next_results(self, choice: Choice) -> tuple[int, Path, Path, Path]:
+    def _next_results(self, choice: Choice) -> tuple[int, Path, Path, Path, Path]:
         folder, number = self.results_folder, 1
         while any(folder.glob(f"*-{number}.*")):
             number += 1
         names = (f"release-{number}.chicle", f"synthetic-{number}{choice.ending}", f"report-{number}.html")
         first, second, third = (folder / name for name in names)
-        return number, first, second, third
+        return number, first, second, third, folder / f"dossier-{number}"
 
 
 def _is_table(path: Path) -> bool:

@@ -13,7 +13,7 @@ from chicle.ui.session import Results
 
 __all__ = ["DOWNLOADS", "outcome", "progress", "progress_page"]
 
-DOWNLOADS = ("table", "release", "report", "schema", "ledger", "commands", "python")
+DOWNLOADS = ("table", "release", "report", "dossier", "schema", "ledger", "commands", "python")
 """What can be downloaded of a run."""
 
 _SAID = {
@@ -95,8 +95,8 @@ def outcome(view: View, number: int | None = None, message: str = "") -> str:
         "Your synthetic table",
         tag(
             "p",
-            f"All files are in {session.results_folder}. The table, the release, the report and the ledger may be "
-            "published.",
+            f"All files are in {session.results_folder}. The table, the release, the report, the dossier and the ledger "
+            "may be published.",
             class_="lead",
         ),
         tag("p", others, class_="runs") if len(others) > 1 else None,
@@ -108,6 +108,7 @@ def outcome(view: View, number: int | None = None, message: str = "") -> str:
                     ("table", "Synthetic table", made.table_path.name),
                     ("release", "Release", "draw more tables from it, at no cost"),
                     ("report", "Report", "one page that opens offline"),
+                    ("dossier", "Dossier", "for a review board"),
                     ("schema", "Schema", "what you declared as public"),
                     ("ledger", "Ledger", "what was spent on what"),
                 )
