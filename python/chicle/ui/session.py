@@ -338,8 +338,8 @@ class Session:
             synth.progress = job.note
             release = synth.fit(source, schema, ledger=ledger).release_
             del source
-            number, *paths = results
-            made = Results(number, choice, secrets.randbits(32), release, *paths)
+            number, *written = results
+            made = Results(number, choice, secrets.randbits(32), release, *written)
             with self._lock:
                 self.results.append(made)
             self._write(made, job)
