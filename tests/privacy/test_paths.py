@@ -22,7 +22,7 @@ COUNTS = {"count", "distances", "dependence", "deviations", "largest", "person_r
 GIVEN = {"exact", "histogram", "counts", "tallies"}
 """Arguments that hold them."""
 
-DOORS = {"release_gaussian", "release_choice", "release_frequent", "_scores", "discover_bins", "buy"}
+DOORS = {"release_gaussian", "release_choice", "release_frequent", "release_pure", "_scores", "discover_bins", "buy"}
 """What turns them into releases; each is in the table of PRIVACY.md, or calls one that is (`test_docs`)."""
 
 HARMLESS = {"size", "shape", "len"}
@@ -43,6 +43,7 @@ COUNTING = {
     "analyses/design.py": "names in a formula",
     "analyses/formula.py": "atoms in a term",
     "measurements/measurement.py": "functools.reduce, over measurements",
+    "measurements/contrasts.py": "functools.reduce, over axes",
 }
 """Every file of a fit that calls something of these names, and of what."""
 
@@ -97,9 +98,10 @@ def test_noise_of_a_ledger_is_drawn_by_the_primitives_alone() -> None:
                 if node.func.attr == "debit":
                     debiting.add(name)
     planted = "audit/planted.py"  # bugs on purpose, which mark every ledger
-    assert holding == {"privacy/primitives.py", planted}
+    # Ledgers of groups of rows draw from the source of the ledger that paid for them.
+    assert holding == {"privacy/primitives.py", "privacy/parallel.py", planted}
     assert drawing <= {"privacy/primitives.py", planted}
-    assert debiting - {planted} <= {"privacy/primitives.py", "privacy/ledger.py", "ui/balance.py", "privacy/store.py"}
+    assert debiting - {planted} <= {"privacy/primitives.py", "privacy/ledger.py", "ui/balance.py", "privacy/store.py", "privacy/parallel.py"}
 
 
 LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Raise, ast.Assert, ast.JoinedStr, ast.Expr)

@@ -16,13 +16,13 @@ def test_one_function_pays_for_every_release() -> None:
     """Whoever debits a ledger or takes its noise elsewhere in the library is found here."""
     package = Path(chicle.__file__).parent
     users = set()
-    for path in package.rglob("*.py"):
+    for path in set(package.rglob("*.py")) - {package / "audit/planted.py"}:  # bugs on purpose
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(function, ast.FunctionDef):
                 used = {ast.unparse(node) for node in ast.walk(function) if isinstance(node, ast.Attribute)}
                 if used & {"ledger.debit", "ledger.noise", "ledger._noise"}:
                     users.add((path.relative_to(package).as_posix(), function.name))
-    assert users == {("privacy/primitives.py", "_pay"), ("privacy/ledger.py", "from_dict")}
+    assert users == {("privacy/primitives.py", "_pay"), ("privacy/parallel.py", "parallel_ledgers")}
 
 
 def test_noise_is_drawn_only_after_the_debit() -> None:

@@ -45,7 +45,7 @@ MECHANISMS: dict[str, Make] = {
     "PrivBayes": chicle.PrivBayes,
     "PrivMRF": lambda **given: chicle.PrivMRF(rounds=4, theta=0.5, **given),
     "Gaussian": chicle.Gaussian,
-    "Residual": lambda **given: chicle.Residual(workload=[("a", "b", "c"), ("d", "e"), ("f", "g")], **given),
+    "Residual": lambda **given: chicle.Residual(workload=[("a", "b", "c"), ("d", "e"), ("b", "f")], **given),
     "AIM": chicle.AIM,
     "AIM-rounds": lambda **given: chicle.AIM(rounds=3, workload=[("a", "b", "c"), ("d", "e"), ("b", "f")], **given),
     "AIM-published": lambda **given: chicle.AIM(published=True, **given),

@@ -405,7 +405,7 @@ def test_identifiers_are_fresh_and_dropped_columns_are_gone() -> None:
     again = decode_table(records, Codec(schema), form)
     assert again.columns == ["key", "id", "x"]
     assert again["key"].to_list() == list(range(1, 13))
-    assert again["id"].to_list() == [f"{i:02}" for i in range(1, 13)]
+    assert again["id"].to_list() == [f"{i}" for i in range(101, 113)], "of one length, and no leading zeros"
 
 
 def test_unused_categories_need_not_be_declared() -> None:

@@ -27,6 +27,8 @@ from chicle.sources import check_table, decode_table, read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+ELSEWHERE = {"ui": "tests/browser", "audit": "tests/privacy/test_audit.py", "papers": "tests/unit/test_papers.py"}
+"""Commands that take minutes or do not end, and where they run in short."""
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|^    (chicle [^\n]*)$", re.DOTALL | re.MULTILINE)
@@ -35,7 +37,9 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|^    (chicle [^\n]*)$", re.DOTALL | 
 def blocks(page: str) -> Iterator[tuple[str, str]]:
     """The examples of a page: ``python``, ``yaml``, ``text`` for what an example prints, ``chicle`` for a command."""
     for kind, text, command in _BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
-        if command or kind:
+        if kind == "bash":
+            yield from (("chicle", line) for line in text.splitlines())
+        elif command or kind:
             yield ("chicle", command) if command else (kind, text)
 
 
@@ -48,8 +52,8 @@ def run(kind: str, text: str, scope: dict[str, object]) -> None:
         Path(name[1]).write_text(text, encoding="utf-8")
     else:
         told = shlex.split(text, comments=True)[1:]
-        if told[:1] == ["ui"]:
-            parser().parse_args(told)  # the page would be served until Ctrl-C; tests/browser opens it
+        if told[0] in ELSEWHERE:
+            parser().parse_args(told)
             return
         assert main(told) == 0, text
         if told[:2] == ["schema", "draft"]:

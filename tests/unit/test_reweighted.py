@@ -154,6 +154,7 @@ def test_public_rows_of_the_same_kind_are_better_than_none() -> None:
     for form in ({}, {"per": "query"}, {"published": True, "rounds": 20}, {"update": "mwem", "per": "query"}):
         synth = chicle.PMWPub(**given, **form).fit(here, public=there)
         assert answer_errors(here, synth.answers_)["max"] < 0.02
-        assert synth.release_.notes[0].startswith("public data are used as evidence: 20,000 rows")
+        assert synth.release_.notes[0].startswith("public data are used as evidence: a table (digest")
+        assert "20,000 rows of" in synth.release_.notes[0]
     assert chicle.PMWPub(**given, published=True).updating == "mwem"
     assert chicle.PMWPub(**given, per="query").updating == "pep"

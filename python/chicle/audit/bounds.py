@@ -171,7 +171,7 @@ def one_run_epsilon(right: int, guesses: int, canaries: int, *, delta: float, lu
     >>> one_run_epsilon(50, 100, 1_000, delta=0.0, luck=1e-3)
     0.0
     >>> round(one_run_epsilon(100, 100, 1_000, delta=0.0, luck=1e-3), 2)
-    2.63
+    2.64
     """
     low, high = 0.0, 30.0
     if _chance(right, guesses, canaries, low, delta) > luck:

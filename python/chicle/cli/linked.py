@@ -22,7 +22,7 @@ from chicle.codecs import Codec
 from chicle.counting.records import Records
 from chicle.errors import ParameterError, SchemaError
 from chicle.linked.remarks import remarks
-from chicle.releases.release import Release, load
+from chicle.releases.release import Release
 from chicle.schema import Schema
 from chicle.schema.linked import LinkedSchema
 from chicle.sources import decode_table
@@ -31,7 +31,7 @@ from chicle.sources.frames import Form
 from chicle.sources.linked import LinkedSource
 from chicle.sources.table_files import check_ending, write_explained
 
-__all__ = ["add_ending", "add_tables", "check_tables", "in_folder", "is_linked", "run_linked", "sample_linked"]
+__all__ = ["add_ending", "add_tables", "check_tables", "in_folder", "run_linked", "sample_linked"]
 
 _ENDINGS = ("csv", "parquet", "arrow")
 _RELEASE = "release.chicle"
@@ -112,18 +112,11 @@ def run_linked(
     return 0
 
 
-def is_linked(release: str) -> bool:
-    """Return whether a file is a release of linked tables."""
-    return isinstance(load(release).schema, LinkedSchema)
-
-
-def sample_linked(arguments: argparse.Namespace) -> int:
+def sample_linked(release: Release, schema: LinkedSchema, arguments: argparse.Namespace) -> int:
     """Draw linked tables from a release into a folder; return the exit code."""
     if arguments.where or arguments.given is not None:
         raise ParameterError("--where and --given are for one table; a release of linked tables is drawn whole")
-    release = load(arguments.release)
-    assert isinstance(release.schema, LinkedSchema)  # noqa: S101 - the caller's case
-    folder = _folder(arguments, release.schema, [arguments.release])
+    folder = _folder(arguments, schema, [arguments.release])
     with Progress(quiet=arguments.quiet) as progress:
         rows = _write(release, arguments, folder, progress)
     _say(release, rows, arguments, kept=None, paid=False)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from chicle.cli.arguments import add_draw, add_output, check_draw, command
-from chicle.cli.linked import add_ending, is_linked, sample_linked
+from chicle.cli.linked import add_ending, sample_linked
 from chicle.cli.output import check_output, write_sample
 from chicle.cli.summary import say_summary
 from chicle.cli.terminal import Progress
@@ -18,6 +18,7 @@ from chicle.columns import Column
 from chicle.errors import ParameterError
 from chicle.releases.release import load
 from chicle.schema import Schema
+from chicle.schema.linked import LinkedSchema
 from chicle.sources.table_files import check_ending
 
 __all__ = ["add"]
@@ -59,15 +60,15 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
 
 def _run(arguments: argparse.Namespace) -> int:
     check_draw(arguments)
-    if is_linked(arguments.release):
-        return sample_linked(arguments)
+    release = load(arguments.release)
+    if isinstance(release.schema, LinkedSchema):
+        return sample_linked(release, release.schema, arguments)
     check_ending(arguments.output, written=True)
     check_output(arguments.output, arguments.force, inputs=[arguments.release])
     if arguments.given is not None:
         if arguments.where or arguments.n is not None:
             raise ParameterError("--given has a row for each row to make; leave -n and --where out")
         check_output(arguments.output, arguments.force, inputs=[arguments.given])
-    release = load(arguments.release)
     conditions = _conditions(arguments.where or [], release.schema)
     with Progress(quiet=arguments.quiet) as progress:
         rows = write_sample(release, arguments, progress, where=conditions or None, given=arguments.given)

@@ -15,7 +15,7 @@ from chicle.counting.records import Records
 from chicle.evaluation import evaluate
 from chicle.schema import Schema
 
-__all__ = ["Job", "run_job"]
+__all__ = ["Job", "peak_mb", "run_job"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,7 +38,7 @@ def run_job(job: Job) -> dict[str, Any]:
     start = time.perf_counter()
     made = make(job.records, job.schema, epsilon=job.epsilon, delta=job.delta, seed=job.seed, threads=job.threads)
     seconds = time.perf_counter() - start
-    peak = _peak_mb()
+    peak = peak_mb()
     found = evaluate(job.records, made, job.schema, threads=job.threads, **job.options)
     scores = {score.key: score.to_dict() for score in found}
     return {
@@ -56,7 +56,8 @@ def _children_mb() -> float:
     return float(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 2**10
 
 
-def _peak_mb() -> float | None:
+def peak_mb() -> float | None:
+    """Return the memory peak of this process, and of the largest of its own that ended; None where nobody tells."""
     status = Path("/proc/self/status")
     if status.exists():  # on Linux ru_maxrss is that of the parent process if that was larger
         found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii", errors="replace"))

@@ -24,8 +24,8 @@ from chicle.mechanisms.stages import Setting, Stage, Stages, marginal_stage
 from chicle.models.dpsyn import DPSynModel, Generator, Regime
 from chicle.models.layout import Layout, seen_combinations
 from chicle.partition import Partition
-from chicle.plans import Plan
-from chicle.privacy.budget import Budget, budget_shares
+from chicle.plans import Plan, noise_errors
+from chicle.privacy.budget import Budget, budget_shares, calibrate
 from chicle.privacy.ledger import Ledger
 from chicle.query import Query
 from chicle.releases.release import Release
@@ -163,7 +163,8 @@ class DPSyn(Mechanism):
     def budget_on(self, ledger: Ledger | None) -> Budget:
         """Return what a fit may spend; Laplace noise that is asked for and cannot be paid in epsilon is an error."""
         budget = self.budget
-        divisible = ledger is None or ledger.divisible
+        # What is no ledger is refused later, as by every mechanism.
+        divisible = not isinstance(ledger, Ledger) or ledger.divisible
         if self.noise == "laplace" and (budget.epsilon is None or not divisible):
             raise ParameterError(
                 'noise="laplace" needs a budget in epsilon and delta, and a ledger of its own; nothing was spent'
@@ -232,11 +233,15 @@ class DPSyn(Mechanism):
         )
         columns = [one.columns for one in layout.fields.values()]
         if partly or sizes or self.mapped or any(len(one) > 1 for one in columns) or self.synchronous:
-            noise = "Laplace" if partly else "Gaussian"
+            tables = [layout.domain.cells(one) for one in cliques or fields]
+            tables += [setting.domain.cells(setting.domain.clique(pair)) for pair in self.mapped.items()]
+            weighed = _beside(weights if cliques else None, len(self.mapped))
+            # Epsilon is split as rho is.
+            each = [part / setting.rho * epsilon if partly else None for part in (first, rest)]
             return Stages.of(
                 bought,
-                Stage(name="1-way", rho=first, of=f"{len(fields)} columns, {noise} noise"),
-                Stage(name="marginal", rho=rest, of=f"{len(cliques) + len(self.mapped):,} tables, {noise} noise"),
+                _stage(setting, "1-way", "columns", first, each[0], cells[: len(fields)], None),
+                _stage(setting, "marginal", "tables", rest, each[1], tables, weighed),
             )
         return Stages.of(
             marginal_stage(setting, first, fields, name="1-way"),
@@ -416,6 +421,27 @@ _WHAT = {
     "one-way": "were changed to have the measured 1-ways",
     "two-way": "gave no more than combinations of columns",
 }
+
+
+def _stage(
+    setting: Setting,
+    name: str,
+    what: str,
+    rho: float,
+    epsilon: float | None,
+    cells: Sequence[int],
+    weights: Sequence[float] | None,
+) -> Stage:
+    """Return the release of tables of so many cells, in one line of a plan; with epsilon, noise is Laplace."""
+    if epsilon is None:
+        shares = budget_shares(cells).tolist() if weights is None else weights
+        noise, sigmas = "Gaussian", [calibrate(rho * share, l2_sensitivity=setting.k) for share in shares]
+    else:
+        # Gaussian noise of this sigma is as large on average.
+        scales = [setting.k / (epsilon * share) for share in laplace_shares(cells, weights)]
+        noise, sigmas = "Laplace", [scale * math.sqrt(math.pi / 2) for scale in scales]
+    errors = noise_errors([float(one) for one in cells], sigmas, int(setting.n))
+    return Stage(name=name, rho=rho, of=f"{len(cells):,} {what}, {noise} noise", errors=(min(errors), max(errors)))
 
 
 def _beside(weights: Sequence[float] | None, maps: int) -> list[float] | None:
