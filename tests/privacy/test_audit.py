@@ -99,8 +99,9 @@ def test_noise_that_cancels_between_two_numbers_is_found() -> None:
     rng = np.random.default_rng(0)
     noise = rng.normal(0, 50, (2, 800))
     sides = [made(np.zeros(800), one=noise[i] + i, two=noise[i] + rng.normal(0, 1e-3, 800)) for i in (0, 1)]
-    test = train(*(side.part(slice(400)) for side in sides), LUCK)
-    errors = test.errors(*(side.part(slice(400, None)) for side in sides), LUCK)
+    (first, second), (third, fourth) = ([side.part(half) for side in sides] for half in (slice(400), slice(400, None)))
+    test = train(first, second, LUCK)
+    errors = test.errors(third, fourth, LUCK)
     assert test.name == "numbers"
     assert errors.mu() > 2.5
 

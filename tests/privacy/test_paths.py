@@ -101,7 +101,13 @@ def test_noise_of_a_ledger_is_drawn_by_the_primitives_alone() -> None:
     # Ledgers of groups of rows draw from the source of the ledger that paid for them.
     assert holding == {"privacy/primitives.py", "privacy/parallel.py", planted}
     assert drawing <= {"privacy/primitives.py", planted}
-    assert debiting - {planted} <= {"privacy/primitives.py", "privacy/ledger.py", "ui/balance.py", "privacy/store.py", "privacy/parallel.py"}
+    assert debiting - {planted} <= {
+        "privacy/primitives.py",
+        "privacy/ledger.py",
+        "ui/balance.py",
+        "privacy/store.py",
+        "privacy/parallel.py",
+    }
 
 
 LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Raise, ast.Assert, ast.JoinedStr, ast.Expr)
@@ -146,8 +152,7 @@ class Taint:
     def leaks(self) -> Iterator[str]:
         """Every way in which an exact value leaves the function but by a door."""
         for node in ast.walk(self.function):
-            out = isinstance(node, LEAVING) and any(self.holds(child) for child in ast.iter_child_nodes(node))
-            if out:
+            if isinstance(node, LEAVING) and any(self.holds(child) for child in ast.iter_child_nodes(node)):
                 yield f"line {node.lineno}: {type(node).__name__} with an exact value"
         for target, value in self.bindings():
             if isinstance(target, (ast.Attribute, ast.Subscript)) and self.holds(value):

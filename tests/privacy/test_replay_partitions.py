@@ -53,6 +53,7 @@ class Tapes(Tape):
         self.payers.append(ledger)
         self.events.append(event)
         self.exact.append(values)
+        self.weights.append(1.0)
         if self.replayed is None:
             noisy = door.release_pure(values, event, ledger)
         else:
@@ -125,9 +126,11 @@ def test_a_person_costs_no_more_than_the_ledger_says(mechanism: str, way: Way, m
         check_same(fitted, replayed)
         tape, _, _ = replayed
         sensitivities, rho = iter(everybody.sensitivities), 0.0
-        for event, mine, theirs in zip(everybody.events, everybody.exact, tape.exact, strict=True):
+        for event, weights, mine, theirs in zip(
+            everybody.events, everybody.weights, everybody.exact, tape.exact, strict=True
+        ):
             sensitivity = next(sensitivities) if isinstance(event, ExponentialEvent) else None
-            rho += cost(event, mine, theirs, sensitivity, how)
+            rho += cost(event, mine / weights, theirs / weights, sensitivity, how)
         assert rho <= release.ledger.entries[0].rho + math.fsum(entry.rho for entry in release.ledger.entries[1:])
         most = max(most, rho)
     assert most > 0, "or there is nothing to replay"

@@ -19,7 +19,7 @@ from chicle import Budget, Ledger, Measurement, ParameterError, Release, Schema
 from chicle.cli import main
 from chicle.dossier import verify, write_dossier
 from chicle.dossier.checks import check_release
-from chicle.dossier.document import Code, Document, Items, Section, Table
+from chicle.dossier.document import Block, Code, Document, Items, Section, Table
 from chicle.dossier.kinds import KINDS, kind_of
 from chicle.dossier.oracle import cost_of, delta_of, discovered_by, epsilon_by_dp_accounting
 from chicle.privacy import DiscoveryEvent, ExponentialEvent, GaussianEvent, LaplaceEvent, TestNoise, accounting
@@ -119,7 +119,7 @@ def test_every_accounting_holds(made: str) -> None:
 @pytest.mark.parametrize("way", ["independent", "pooled", "attribute"])
 @pytest.mark.parametrize("pure", [0.0, 0.3])
 def test_partitions_hold(way: Any, pure: float) -> None:
-    partition = chicle.Partition(["MARST"], way=way, pure=pure)
+    partition = chicle.Partition(("MARST",), way=way, pure=pure)
     census = chicle.datasets.census(3_000, d=5)
     schema = Schema.from_cardinalities(census.domain)
     release = chicle.MWEM(epsilon=2, delta=1e-6, rounds=2).fit(census, schema, partition=partition).release_
@@ -276,7 +276,7 @@ def test_what_people_write_is_escaped(tmp_path: Path) -> None:
 
 
 def test_markdown_and_html_show_the_same() -> None:
-    blocks = ["A text.", Items(("one", "two")), Table(["a", "b"], [["x", "1"]], 1), Code("run\nthis")]
+    blocks: list[Block] = ["A text.", Items(("one", "two")), Table(["a", "b"], [["x", "1"]], 1), Code("run\nthis")]
     made = Document("Title", "Mind this", [Section("Head", blocks, [Section("Inner", ["More."])])])
     markdown, html = made.markdown(), made.html()
     assert markdown.startswith(

@@ -86,7 +86,7 @@ class Errors:
     beta: float
 
     @classmethod
-    def of(cls, said: Floats, missed: Floats, luck: float) -> Errors:
+    def of(cls, said: npt.NDArray[np.bool_], missed: npt.NDArray[np.bool_], luck: float) -> Errors:
         """Return the bounds of runs in which the test was wrong or not; both hold except with probability `luck`."""
         return cls(
             at_most(int(said.sum()), said.size, luck / 2),

@@ -121,7 +121,7 @@ def _partitions(way: Way, about: str) -> Case:
     """Return partitions of which the last two have a row of the canary each."""
     whole = coded_pair({"g": 6, "a": 2, "b": 2}, k=2)
     pair = replace(whole, canary={**whole.canary, "g": [4, 5]})
-    fit = {"partition": Partition(["g"], way=way)}
+    fit = {"partition": Partition(("g",), way=way)}
     return Case(f"partitions-{way}", about, pair, lambda: Independent(mu=_MU, allow_weak=True, threads=1), fit)
 
 
@@ -165,7 +165,7 @@ def _table_case(
     canary: Table,
     **given: Any,  # noqa: ANN401 - as a Schema or a fit takes it
 ) -> Case:
-    more = {key: given.pop(key) for key in ("analyses", "analysis_share") if key in given}
+    more: dict[str, Any] = {key: given.pop(key) for key in ("analyses", "analysis_share") if key in given}
     return Case(name, about, Pair(Schema(declared, **given), others, canary, coded=False), _independent, more)
 
 

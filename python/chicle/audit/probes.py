@@ -94,7 +94,7 @@ def _rivals(desk: Desk) -> Expect:
     So without the canary the second is off by k, with it the first: the worst case of a choice.
     """
     first, second, *_ = desk.domain
-    expected = {(name,): _of_others(desk, name) for name in (first, second)}
+    expected: dict[Clique, Floats] = {(name,): _of_others(desk, name) for name in (first, second)}
     expected[(second,)][-1] += desk.k
     return lambda queries: [expected[as_query(one).clique] for one in queries]
 

@@ -75,7 +75,9 @@ def _listed() -> list[str]:
 
 
 def _told(found: list[Finding], *, planted: bool) -> list[str]:
-    rows = [("bug" if planted else "audited", "promised mu", "at least", "epsilon", "at least", "by", "fits", "")]
+    rows: list[tuple[str, ...]] = [
+        ("bug" if planted else "audited", "promised mu", "at least", "epsilon", "at least", "by", "fits", "")
+    ]
     for one in found:
         verdict = ("FOUND" if one.broken else "NOT FOUND") if planted else "BROKEN" if one.broken else ""
         figures = (f"{value:.2f}" for value in (one.mu, one.least_mu, one.epsilon, one.least_epsilon))

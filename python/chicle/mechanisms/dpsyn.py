@@ -240,8 +240,8 @@ class DPSyn(Mechanism):
             each = [part / setting.rho * epsilon if partly else None for part in (first, rest)]
             return Stages.of(
                 bought,
-                _stage(setting, "1-way", "columns", first, each[0], cells[: len(fields)], None),
-                _stage(setting, "marginal", "tables", rest, each[1], tables, weighed),
+                _stage(setting, "1-way", cells[: len(fields)], None, what="columns", rho=first, epsilon=each[0]),
+                _stage(setting, "marginal", tables, weighed, what="tables", rho=rest, epsilon=each[1]),
             )
         return Stages.of(
             marginal_stage(setting, first, fields, name="1-way"),
@@ -426,11 +426,12 @@ _WHAT = {
 def _stage(
     setting: Setting,
     name: str,
+    cells: Sequence[int],
+    weights: Sequence[float] | None,
+    *,
     what: str,
     rho: float,
     epsilon: float | None,
-    cells: Sequence[int],
-    weights: Sequence[float] | None,
 ) -> Stage:
     """Return the release of tables of so many cells, in one line of a plan; with epsilon, noise is Laplace."""
     if epsilon is None:

@@ -95,8 +95,8 @@ def outcome(view: View, number: int | None = None, message: str = "") -> str:
         "Your synthetic table",
         tag(
             "p",
-            f"All files are in {session.results_folder}. The table, the release, the report, the dossier and the ledger "
-            "may be published.",
+            f"All files are in {session.results_folder}. The table, the release, the report, the dossier and the "
+            "ledger may be published.",
             class_="lead",
         ),
         tag("p", others, class_="runs") if len(others) > 1 else None,
