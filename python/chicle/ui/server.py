@@ -41,6 +41,7 @@ def serve(session: Session, *, port: int = 0, browser: bool = True, say: Callabl
             listener.bind((_HOST, port))
         except OSError as error:
             raise ParameterError(f"port {port} cannot be used: {error.strerror}; choose another with --port") from None
+        listener.listen()  # a browser that is quicker than the server waits instead of being refused
         port = listener.getsockname()[1]
         app = make_app(session, token, [f"{_HOST}:{port}", f"localhost:{port}"], once)
         config = uvicorn.Config(
