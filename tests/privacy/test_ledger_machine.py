@@ -1,4 +1,4 @@
-"""A ledger under any sequence of calls, also of overlapping fits: it never overspends, forgets nothing, changes nothing."""
+"""A ledger under any sequence of calls, also of overlapping fits: it never overspends and forgets nothing."""
 
 import copy
 import json
