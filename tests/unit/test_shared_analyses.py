@@ -39,6 +39,7 @@ def groups(asked: Sequence[Analysis]) -> list[Group]:
     [
         ([Logit("y ~ a + b + c"), Linear("z ~ a + b")], [2]),
         ([Logit("y ~ a + b"), Linear("z ~ a")], [2]),
+        ([Logit("y ~ z + a + C(b)"), Linear("z ~ a + c")], [2]),  # two blocks of five
         ([Logit("y ~ z + a"), Linear("z ~ a")], [2]),  # an outcome that another one has as a feature
         ([Logit("y ~ a * c + b"), Linear("z ~ C(b) + c * a"), Poisson("z ~ a + I(a ** 2)")], [2, 1]),
         ([Logit("y ~ a + b"), Linear("z ~ c")], [1, 1]),  # nothing in common
@@ -62,7 +63,7 @@ def test_each_gets_the_products_of_its_own_features() -> None:
         "b": pa.chunked_array([rng.choice(["u", "v", "w"], 500)]),
         "c": pa.chunked_array([rng.random(500) < 0.3]),
     }
-    question = Products(of="", design=group.whole, weights=np.full(group.whole.size, group.whole.blocks**-0.5))
+    question = Products(of="", design=group.whole, weights=group.weights)
     sums = RowSums("", "products", question.sums(table), 1.0, question.at, question.units)
     for place, one in enumerate(asked):
         features, _ = one.design(SCHEMA).rows(table)

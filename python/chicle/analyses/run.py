@@ -137,7 +137,7 @@ class AnalysisPlan:
         rhos, groups = self._rhos, self._groups()
         asked: list[tuple[Question, float]] = [
             (
-                Products(of=group.title, design=group.whole, weights=_even(group.whole)),
+                Products(of=group.title, design=group.whole, weights=group.weights),
                 len(group.titles) * rhos["products"],
             )
             for group in groups

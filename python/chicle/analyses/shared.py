@@ -1,10 +1,10 @@
 """Several analyses over the same columns buy the products of their features once.
 
 Products depend on neither the outcome nor the family, so one purchase over the union of the features serves every
-analysis of a group, for the sum of what each would have paid. Noise on a product grows with the number of blocks B of
-the features, and falls with the root of rho, so analyses join where ``B / sqrt(rho)`` falls in the geometric mean over
-the group. A row counts only if no column of the formula is missing, so the columns that may be missing must be the
-same. Cost: a design for each pair of groups.
+analysis of a group, for the sum of what each would have paid. Noise on the product of features of blocks a and b is
+``1 / (w_a w_b sqrt(rho))``; a block that c analyses have weighs ``w^2 ~ sqrt(c)``. More blocks mean smaller weights, so
+analyses join where the noise falls in the geometric mean over the group. A row counts only if no column of the formula
+is missing, so the columns that may be missing must be the same. Cost: a design for each pair of groups.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from chicle.analyses.design import Design, Key
+from chicle.analyses.families import Floats
 from chicle.analyses.formula import Formula, Term
 from chicle.errors import ParameterError
 from chicle.measurements.row_sums import RowSums
@@ -68,8 +71,7 @@ class Group:
 
     def of(self, place: int, bought: RowSums) -> RowSums:
         """Return the products of the features of one analysis, from those of all."""
-        number = {key: i for i, key in enumerate(self.whole.keys)}
-        mine = np.array([number[key] for key in self.designs[place].keys])
+        mine = self._places[place]
         cell = np.zeros((self.whole.size,) * 2, dtype=np.int64)
         cell[np.triu_indices(self.whole.size)] = np.arange(bought.values.size)
         cell = np.maximum(cell, cell.T)[np.ix_(mine, mine)]
@@ -77,11 +79,30 @@ class Group:
         found = (bought.values[kept], bought.sigma, bought.at[kept], bought.units[kept])
         return RowSums(self.titles[place], bought.kind, *found, bought.protected)
 
+    @cached_property
+    def weights(self) -> Floats:
+        """The weight of each feature of the whole: larger where more analyses have it."""
+        shared = np.zeros(self.whole.blocks)
+        for blocks in self._blocks:
+            shared[blocks] += 1
+        weights = np.sqrt(np.sqrt(shared) / np.sqrt(shared).sum())
+        return np.asarray(weights[self.whole.block])
+
+    @cached_property
+    def _places(self) -> list[npt.NDArray[np.int64]]:
+        """Which features of the whole each analysis has, in its own order."""
+        number = {key: i for i, key in enumerate(self.whole.keys)}
+        return [np.array([number[key] for key in design.keys]) for design in self.designs]
+
+    @property
+    def _blocks(self) -> list[npt.NDArray[np.int64]]:
+        return [np.unique(self.whole.block[places]) for places in self._places]
+
     @property
     def _noise(self) -> float:
         """The logarithm of the noise on a product, summed over the analyses; each brings the same rho."""
-        number = len(self.titles)
-        return number * math.log(self.whole.blocks / math.sqrt(number))
+        squares = np.bincount(self.whole.block, self.weights**2) / np.bincount(self.whole.block)
+        return sum(math.log((1 / squares[blocks]).mean() / math.sqrt(len(self.titles))) for blocks in self._blocks)
 
 
 def groups_of(
