@@ -13,7 +13,8 @@ Each round runs `chicle synth --ledger` on a census and strikes once, at a rando
 
 After each round: the ledger is whole, what was there is still there, as much was paid as the releases on the disk say,
 no half-written output and no lock is left once the next run is over, no traceback was printed, and the next run works.
-Writes a record of what happened into benches/records. Half a second of CPU a round.
+Writes a record of what happened into benches/records, beside runs of other seeds on the same day. Half a second of CPU
+a round.
 """
 
 from __future__ import annotations
@@ -51,21 +52,23 @@ def main(rounds: int = 500, seed: int = 23) -> None:
 
 
 def keep(rounds: int, seed: int, seconds: float, happened: Counter[str]) -> None:
-    """Write what happened so far into benches/records."""
+    """Write what happened so far into the record of today, beside runs of other seeds."""
     today = datetime.now(timezone.utc).date().isoformat()
+    record = Path(__file__).parent / "records" / f"{today}-chaos.json"
+    runs = json.loads(record.read_text(encoding="utf-8"))["runs"] if record.exists() else []
+    now = {"seed": seed, "rounds": rounds, "seconds": round(seconds), "broken promises": happened["BROKEN"]}
+    ends = dict(sorted((end, times) for end, times in happened.items() if end != "BROKEN"))
+    runs = [run for run in runs if run["seed"] != seed] + [{**now, "rounds by strike and end": ends}]
     told = {
         "what": "benches/chaos.py",
         "machine": machine.describe(),
         "chicle": chicle.__version__,
-        "seed": seed,
-        "rounds": rounds,
-        "seconds": round(seconds),
-        "broken promises": happened["BROKEN"],
-        "rounds by strike and end": dict(sorted(happened.items())),
+        "rounds": sum(run["rounds"] for run in runs),
+        "broken promises": sum(run["broken promises"] for run in runs),
+        "runs": runs,
     }
-    record = Path(__file__).parent / "records" / f"{today}-chaos.json"
     record.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    print(rounds, dict(sorted(happened.items())), flush=True)
+    print(rounds, ends, flush=True)
 
 
 if __name__ == "__main__":

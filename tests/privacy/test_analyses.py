@@ -139,7 +139,7 @@ def test_what_is_bought_costs_what_was_planned(k: int) -> None:
     schema = Schema(SCHEMA.columns, max_records_per_person=k)
     ledger = Ledger(Budget(rho=0.5))
     asked = questions(ANALYSES[0])[:2]
-    found = release_sums(asked, open_source(table_of(ROWS), schema), k, ledger, rho=0.1)
+    found = release_sums([(one, 0.1) for one in asked], open_source(table_of(ROWS), schema), k, ledger)
     for one, event, question in zip(found, ledger.events, asked, strict=True):
         assert isinstance(event, GaussianEvent)
         assert event.l2_sensitivity == k * question.row_sensitivity
@@ -147,7 +147,7 @@ def test_what_is_bought_costs_what_was_planned(k: int) -> None:
         assert event.rho("gdp") == pytest.approx(0.1)
         assert one.protected
     with pytest.raises(BudgetExceeded):
-        release_sums(asked, open_source(table_of(ROWS), schema), k, ledger, rho=0.2)
+        release_sums([(one, 0.2) for one in asked], open_source(table_of(ROWS), schema), k, ledger)
     assert len(ledger.events) == 2
 
 

@@ -47,9 +47,17 @@ def test_all_of_a_budget_can_be_reserved_and_spent() -> None:
         ledger = Ledger(Budget(epsilon=1, delta=1e-9))
         whole = ledger.remaining
         for _ in range(parts):
-            with ledger.reserve(Budget(rho=whole / parts), title="part") as held:
+            with ledger.reserve(Budget(mu=(2 * whole / parts) ** 0.5), title="part") as held:
                 held.debit([event(calibrate(whole / parts / 2))] * 2)
         assert whole * (1 - 1e-10) <= ledger.spent <= ledger.budget.rho
+
+
+def test_a_fit_prices_its_releases_as_the_ledger_does() -> None:
+    """A choice costs more in Gaussian DP than in zCDP, so such a fit would spend more of this ledger than it says."""
+    ledger = Ledger(Budget(epsilon=1, delta=1e-9))
+    with pytest.raises(PrivacyError, match="accounts in 'gdp', the mechanism in 'zcdp'; give both the same"):
+        ledger.reserve(Budget(rho=0.01), title="a fit").__enter__()
+    assert ledger.reserved == 0
 
 
 def test_two_fits_one_after_the_other() -> None:

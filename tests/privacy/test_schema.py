@@ -100,7 +100,7 @@ def test_a_person_moves_only_own_rows(rows: list[tuple[int, int]], k: int, who: 
 
 
 def test_the_sensitivity_follows_from_the_rows_a_person() -> None:
-    frame = pd.DataFrame({"pid": np.repeat(np.arange(500), 6), "x": np.arange(3_000) % 2 == 0})
+    frame = pd.DataFrame({"pid": np.repeat(np.arange(3_000), 6), "x": np.arange(18_000) % 2 == 0})
     told = {"x": {"type": "boolean"}}
     sigmas = []
     for k in (1, 3):
@@ -112,7 +112,7 @@ def test_the_sensitivity_follows_from_the_rows_a_person() -> None:
         assert persons.l2_sensitivity == 1
         assert event.l2_sensitivity == k
         sigmas.append(event.sigma)
-        assert abs(synth.release_.total - 500 * k) < 200
+        assert abs(synth.release_.total - 3_000 * k) < 200
         kept = "at most one row was kept." if k == 1 else "at most 3 rows were kept."
         assert f"of each value of 'pid' {kept}" in repr(synth.release_)
         of_each = synth.sample(300)["pid"].value_counts()

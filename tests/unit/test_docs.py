@@ -47,6 +47,31 @@ def test_pages_name_files_that_exist(page: str) -> None:
         assert (ROOT / "python" / "chicle" / name).exists(), name
 
 
+def release_rows() -> list[list[str]]:
+    """The cells of each row of the table of releases in PRIVACY.md."""
+    lines = (ROOT / "PRIVACY.md").read_text(encoding="utf-8").split("## Releases")[1].split("\n")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    assert rows[0] == ["release", "where", "sensitivity", "argument", "test"]
+    return [row for row in rows[2:] if not row[0].startswith("---")]
+
+
+def test_every_release_has_a_place_a_sensitivity_an_argument_and_a_test() -> None:
+    table = release_rows()
+    rows = table[: next(i for i, row in enumerate(table) if row[0] == "step")]
+    assert len(rows) > 20
+    for row in rows:
+        assert len(row) == 5, row
+        release, where, sensitivity, argument, test = row
+        (file, *_) = re.findall(r"`(python/[\w./]+)`", where)
+        named = re.findall(r"`([A-Za-z_.]+)(?:\([^`]*\))?`", where.replace(file, ""))
+        code = (ROOT / file).read_text(encoding="utf-8")
+        assert any(f"def {name.split('.')[-1]}(" in code for name in named), release
+        assert min(map(len, (sensitivity, argument))) > 3, release
+        tests = re.findall(r"`(tests/privacy/\w+\.py)`", test)
+        assert tests, release
+        assert all((ROOT / one).exists() for one in tests), release
+
+
 DOORS = {
     *("_pay", "ledger.debit", "parallel_ledgers", "release_choice", "release_gaussian", "release_pure", "self._scores"),
 }

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,10 @@ from chicle.columns.base import refuse
 from chicle.errors import ParameterError, SchemaError
 from chicle.schema import Schema
 
-__all__ = ["Design"]
+__all__ = ["Design", "Key"]
+
+Key: TypeAlias = tuple[tuple[str, str, int], ...]
+"""What a feature is made of: for each factor of the product the column, the kind, and the code of its value."""
 
 _MOST_COEFFICIENTS = 250
 
@@ -107,6 +110,11 @@ class Design:
     def blocks(self) -> int:
         """The number of blocks; no row of features is longer than its square root."""
         return int(self.block[-1]) + 1
+
+    @property
+    def keys(self) -> list[Key]:
+        """What each feature is made of: equal keys are equal features, also in designs of other formulas."""
+        return [tuple(sorted(self._variables[atom].key(level) for atom, level in parts)) for parts in self._parts]
 
     def rows(self, table: Mapping[str, pa.ChunkedArray]) -> tuple[Floats, Floats]:
         """Return the features and the scaled outcome of the complete rows of a table."""
@@ -236,6 +244,10 @@ class _Variable:
         if self.kind == "is":
             return [f"{self.name} == {texts[self.code]}"]
         return [f"{self.name}[{texts[code]}]" for code in self._levels]
+
+    def key(self, level: int) -> tuple[str, str, int]:
+        """Return the column, the kind and the code of a level."""
+        return self.name, self.kind, self._levels[level] if self.kind == "factor" else self.code
 
     @property
     def centre(self) -> float:

@@ -1,8 +1,8 @@
 """Answer declared analyses: what each may spend, what is bought in which order, and what to expect of it beforehand.
 
-The rho of all analyses is split evenly. Each buys the products of its features, then its score twice
-(`chicle.analyses.solve`): at the estimate of the synthetic table, and where that led. All analyses buy at the same
-time, so that the rows are read three times.
+The rho of all analyses is split evenly. Each buys the products of its features, alone or with others of the same
+columns (`chicle.analyses.shared`), then its score twice (`chicle.analyses.solve`): at the estimate of the synthetic
+table, and where that led. All analyses buy at the same time, so that the rows are read three times.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from chicle.analyses.coefficients import Coefficients
 from chicle.analyses.declared import Analysis
 from chicle.analyses.design import Design
 from chicle.analyses.families import LOGIT, Floats
+from chicle.analyses.shared import Group, groups_of
 from chicle.analyses.solve import VAGUE, Shape, next_place, solve
-from chicle.analyses.sums import Products, Score, release_sums
+from chicle.analyses.sums import Products, Question, Score, release_sums
 from chicle.errors import ParameterError, SchemaError
 from chicle.measurements.row_sums import RowSums
 from chicle.plans import Expected, Step
@@ -93,16 +94,17 @@ class AnalysisPlan:
 
     def steps(self) -> list[Step]:
         """Return the releases, for a plan; sigma is in units of the most that one row can add."""
-        k, found = self.schema.max_records_per_person, []
+        k, rhos, sizes = self.schema.max_records_per_person, self._rhos, {}
+        for group in self._groups():
+            size, members = group.whole.size, len(group.titles)
+            sizes["products", group.title] = (size * (size + 1) // 2, members * rhos["products"])
         for one in self.analyses:
-            values = one.design(self.schema).size
-            for name, share in _ROUNDS.items():
-                rho = self._each * share
-                sums = values * (values + 1) // 2 if name == "products" else values
-                found.append(
-                    Step(release=name, of=one.title, values=sums, rho=rho, sigma=calibrate(rho, l2_sensitivity=k))
-                )
-        return found
+            for name in ("first score", "last score"):
+                sizes[name, one.title] = (one.design(self.schema).size, rhos[name])
+        return [
+            Step(release=name, of=title, values=values, rho=rho, sigma=calibrate(rho, l2_sensitivity=k))
+            for (name, title), (values, rho) in sizes.items()
+        ]
 
     def expected(self, n: int) -> list[Expected]:
         """Return the standard errors to expect if n rows are spread evenly over their declared values."""
@@ -110,7 +112,7 @@ class AnalysisPlan:
         for one in self.analyses:
             design = one.design(self.schema)
             case = _Case(one.title, design, _spread(design, n), self.schema.max_records_per_person)
-            score, sigma = case.score(case.shape.middle(), self._each * _ROUNDS["last score"])
+            score, sigma = case.score(case.shape.middle(), self._rhos["last score"])
             zeros = np.zeros(design.size, dtype=np.int64)
             answer = case.answer([RowSums(one.title, score.kind, zeros, sigma, score.at, score.units)] * 2)
             sampling = np.sqrt(np.diag(answer.sampling))
@@ -132,26 +134,41 @@ class AnalysisPlan:
             How many real rows one synthetic row stands for.
         """
         k = self.schema.max_records_per_person
-        rhos = {name: self._each * share for name, share in _ROUNDS.items()}
-        designs = {one.title: one.design(self.schema) for one in self.analyses}
-        products = [Products(of=title, design=design, weights=_even(design)) for title, design in designs.items()]
-        released = release_sums(products, source, k, ledger, rho=rhos["products"])
-        cases = [
-            _Case(title, design, Shape.of(design, synthetic, rows).mixed(bought), k)
-            for (title, design), bought in zip(designs.items(), released, strict=True)
+        rhos, groups = self._rhos, self._groups()
+        asked: list[tuple[Question, float]] = [
+            (
+                Products(of=group.title, design=group.whole, weights=group.weights),
+                len(group.titles) * rhos["products"],
+            )
+            for group in groups
         ]
-        places = [case.shape.own for case in cases]
+        released = release_sums(asked, source, k, ledger)
+        products = {
+            title: group.of(place, bought)
+            for group, bought in zip(groups, released, strict=True)
+            for place, title in enumerate(group.titles)
+        }
+        cases = []
+        for one in self.analyses:
+            design = one.design(self.schema)
+            shape = Shape.of(design, synthetic, rows).mixed(products[one.title])
+            cases.append(_Case(one.title, design, shape, k))
+        places, scores = [case.shape.own for case in cases], list[list[RowSums]]()
         for name in ("first score", "last score"):
-            scores = [case.score(at, rhos[name])[0] for case, at in zip(cases, places, strict=True)]
-            bought = release_sums(scores, source, k, ledger, rho=rhos[name])
-            places = [next_place(case.shape, one) for case, one in zip(cases, bought, strict=True)]
-            released += bought
-        number = len(cases)
-        return [case.answer(released[number + i :: number]) for i, case in enumerate(cases)], released
+            asked = [(case.score(at, rhos[name])[0], rhos[name]) for case, at in zip(cases, places, strict=True)]
+            scores.append(release_sums(asked, source, k, ledger))
+            places = [next_place(case.shape, one) for case, one in zip(cases, scores[-1], strict=True)]
+        answers = [case.answer(bought) for case, *bought in zip(cases, *scores, strict=True)]
+        return answers, [*released, *(one for some in scores for one in some)]
 
     @property
-    def _each(self) -> float:
-        return self.rho / max(len(self.analyses), 1)
+    def _rhos(self) -> dict[str, float]:
+        """What an analysis pays for each purchase."""
+        return {name: share * self.rho / max(len(self.analyses), 1) for name, share in _ROUNDS.items()}
+
+    def _groups(self) -> list[Group]:
+        titles, formulas = [one.title for one in self.analyses], [one.parsed for one in self.analyses]
+        return groups_of(titles, formulas, [one.design(self.schema) for one in self.analyses], self.schema)
 
 
 @dataclass(frozen=True)

@@ -194,14 +194,14 @@ class RowSumsTask(Task[list[Integers]]):
         self.add(other.sums)
 
 
-def release_sums(questions: Sequence[Question], source: Source, k: int, ledger: Ledger, *, rho: float) -> list[RowSums]:
-    """Release sums with exactly rounded Gaussian noise, each for rho; one pass over the rows.
+def release_sums(asked: Sequence[tuple[Question, float]], source: Source, k: int, ledger: Ledger) -> list[RowSums]:
+    """Release sums with exactly rounded Gaussian noise, each for its rho; one pass over the rows.
 
     Neighbours: add or remove one person, who has at most k rows, as the source enforces.
     Sensitivity: a row moves a sum by at most its `row_sensitivity` in L2, so a person by at most k times that.
     """
-    events = []
-    for one in questions:
+    events, questions = [], [one for one, _ in asked]
+    for one, rho in asked:
         most = k * one.row_sensitivity
         sigma = calibrate(rho, l2_sensitivity=most)
         purpose = f"{one.kind} of {one.of}"

@@ -486,14 +486,10 @@ class Mechanism(ABC):
     def _ledger(self, ledger: Ledger | None, budget: Budget) -> Ledger:
         """Return the ledger that pays."""
         if ledger is None:
-            ledger = Ledger(budget)
-        elif not isinstance(ledger, Ledger):
+            return Ledger(budget)
+        if not isinstance(ledger, Ledger):
             raise PrivacyError(f"a fit is paid for by a chicle.Ledger, not a {type(ledger).__name__}")
-        elif ledger.budget.accounting != budget.accounting:
-            raise PrivacyError(
-                f"the ledger accounts in {ledger.budget.accounting!r}, the mechanism in {budget.accounting!r}; "
-                "give both the same accounting"
-            )
+        ledger.check_accounting(budget)
         return ledger
 
     def _discover(

@@ -195,6 +195,14 @@ class Ledger(Guarantee):
         with self._lock, self._current():
             self._record(self._priced(events))
 
+    def check_accounting(self, budget: Budget) -> None:
+        """Raise unless a fit of this budget prices events as this ledger does; one release has one price."""
+        if budget.accounting != self._budget.accounting:
+            raise PrivacyError(
+                f"the ledger accounts in {self._budget.accounting!r}, the mechanism in {budget.accounting!r}; "
+                "give both the same accounting"
+            )
+
     @contextmanager
     def reserve(self, budget: Budget, *, title: str, delta: float = 0.0, whole: bool = False) -> Iterator[Reservation]:
         """Hold a budget for one fit; what it has not drawn in the end is free again.
@@ -211,6 +219,7 @@ class Ledger(Guarantee):
         whole
             Hold all of that delta or nothing.
         """
+        self.check_accounting(budget)
         with self._lock, self._current():
             self._check_open()
             key, hold = secrets.token_hex(8), self._held(budget, title, delta, whole=whole)
