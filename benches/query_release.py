@@ -3,6 +3,7 @@
 python benches/query_release.py rows adult [FITS] [EPSILONS] [PATTERN]   # adult_queries, all 286 triples
 python benches/query_release.py rows reduced [FITS] [EPSILONS] [PATTERN] # its reduced columns, all 35 triples
 python benches/query_release.py rows states [FITS] [EPSILONS] [PATTERN]  # New York, with New Jersey as public data
+python benches/query_release.py mixtures reduced|adult|states            # what no weights on public rows can improve
 python benches/query_release.py draw PICTURE.svg RESULTS.csv [...]       # max error against epsilon; needs matplotlib
 python benches/query_release.py times                                    # a step, a round and 500,000 cells
 
@@ -10,6 +11,9 @@ python benches/query_release.py times                                    # a ste
 1/n^2. Noise is the system's, so a fit has no seed. Rows of several T are there because the paper reports the best T by
 the true error, which nobody knows beforehand. Errors are those of `answers_`; mechanisms that have none are asked for
 four times as many records as there are.
+
+Public tables: all of it, every second attribute of it ("half"), or the rows without one value ("narrow": no weights on
+them can give that value to anybody).
 """
 
 from __future__ import annotations
@@ -33,28 +37,45 @@ from tables import data_folder
 import chicle
 from chicle import Clique, Records, _core
 from chicle.evaluation.answers import answer_errors
+from chicle.measurements.measurement import Measurement
+from chicle.models.reweighted import WeightedRowsModel
 
 REDUCED = ("sex", "income>50K", "race", "marital-status", "occupation", "education-num", "age_10")
 ATTRIBUTES, TRIPLES = 45, 256  # of the states: those of fewest values, and how many of their triples
+MISSING = 2  # the code of race, a tenth of the rows, that the narrow public table lacks
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A private table, a workload, and public rows if there are any."""
+    """A private table, a workload, and public tables by name."""
 
     real: Records
     workload: list[Clique]
-    public: Records | None = None
+    public: dict[str, Records]
 
 
 @dataclass(frozen=True)
 class Line:
-    """A mechanism to measure: with the public rows of the bench, half of their attributes, or none."""
+    """A mechanism to measure, with one of the public tables of the bench, or none."""
 
     name: str
     make: Callable[..., Any]
-    public: bool = True
-    half: bool = False
+    public: str = ""
+
+
+ROUNDS: dict[str, Callable[..., Any]] = {
+    "GEM, whole tables": chicle.GEM,
+    "GEM, single cells": partial(chicle.GEM, per="query"),
+    "RAP-softmax, K 10": partial(chicle.RAP, per="query", queries=10),
+    "PMWPub": chicle.PMWPub,
+    "DualQuery": chicle.DualQuery,
+    "FEM": chicle.FEM,
+}
+EXPLICIT_ROUNDS: dict[str, Callable[..., Any]] = {
+    "MWEM": partial(chicle.MWEM, model="explicit", published=True),
+    "PEP": partial(chicle.PEP, published=True),
+    "PEP, whole tables": chicle.PEP,
+}
 
 
 def bench_of(which: str) -> Bench:
@@ -66,40 +87,51 @@ def bench_of(which: str) -> Bench:
         every = list(combinations(names, 3))
         drawn = np.random.default_rng(0).choice(len(every), TRIPLES, replace=False)
         here, there = (_read(f"acs2024_{state}", "data.parquet", names) for state in ("ny", "nj"))
-        return Bench(here, [every[i] for i in sorted(drawn.tolist())], there)
-    real = _read("adult_queries", "private.parquet", REDUCED if which == "reduced" else None)
-    return Bench(real, list(combinations(real.domain, 3)))
+        return Bench(here, [every[i] for i in sorted(drawn.tolist())], {"all": there, "half": _half(there)})
+    columns = REDUCED if which == "reduced" else None
+    real, public = (_read("adult_queries", f"{kind}.parquet", columns) for kind in ("private", "public"))
+    kept = public["race"] != MISSING
+    narrow = Records({name: public[name][kept] for name in public.domain}, public.domain)
+    given = {"all": public, "half": _half(public), "narrow": narrow}
+    return Bench(real, list(combinations(real.domain, 3)), given)
+
+
+def _half(public: Records) -> Records:
+    names = list(public.domain)[::2]
+    return Records({name: public[name] for name in names}, {name: public.domain[name] for name in names})
 
 
 def rows_of(which: str) -> list[Line]:
     """Return the rows of a bench."""
+    without = [Line("GEM, whole tables", chicle.GEM), Line("Prism", chicle.Prism)]
+    public = [
+        Line("PMWPub, whole tables", chicle.PMWPub, "all"),
+        Line("PMWPub, published, T 100", partial(chicle.PMWPub, published=True), "all"),
+        Line("PEP-pub, T 100", partial(chicle.PMWPub, per="query"), "all"),
+        Line("GEM-pub, whole tables", chicle.GEM, "all"),
+        Line("GEM-pub, half the attributes", chicle.GEM, "half"),
+    ]
     if which == "states":
-        return [
-            Line("PMWPub, whole tables", chicle.PMWPub),
-            Line("PMWPub, published, T 100", partial(chicle.PMWPub, published=True)),
-            Line("PEP-pub, T 100", partial(chicle.PMWPub, per="query")),
-            Line("GEM-pub, whole tables", chicle.GEM),
-            Line("GEM-pub, half the attributes", chicle.GEM, half=True),
-            Line("GEM, whole tables", chicle.GEM, public=False),
-            Line("Prism", chicle.Prism, public=False),
-        ]
+        return [*public, *without]
     tables = [
-        Line("GEM, whole tables", chicle.GEM),
+        *without,
+        Line("AIM", chicle.AIM),
         *(Line(f"GEM, single cells, T {t}", partial(chicle.GEM, per="query", rounds=t)) for t in (50, 100, 200)),
         *(
             Line(f"RAP-softmax, T {t}, K {k}", partial(chicle.RAP, per="query", rounds=t, queries=k))
             for t, k in ((5, 10), (10, 10), (10, 25), (25, 25))
         ),
-        Line("Prism", chicle.Prism),
-        Line("AIM", chicle.AIM),
+        Line("RAP, whole tables", chicle.RAP),
+        Line("DualQuery, eta 2, s 50", chicle.DualQuery),
+        Line("FEM", chicle.FEM),
+        Line("FEM, choices at the paper's price", partial(chicle.FEM, published=True)),
+        *public,
+        Line("narrow: PMWPub, whole tables", chicle.PMWPub, "narrow"),
+        Line("narrow: PMWPub, published, T 100", partial(chicle.PMWPub, published=True), "narrow"),
+        Line("narrow: GEM-pub, whole tables", chicle.GEM, "narrow"),
     ]
     if which == "adult":
-        return [
-            *tables,
-            Line("DualQuery, eta 2, s 50", chicle.DualQuery),
-            Line("FEM", chicle.FEM),
-            Line("FEM, choices at the paper's price", partial(chicle.FEM, published=True)),
-        ]
+        return tables
     explicit = partial(chicle.MWEM, model="explicit", published=True)
     return [
         *tables,
@@ -112,10 +144,7 @@ def rows_of(which: str) -> list[Line]:
 def measure(bench: Bench, line: Line, epsilon: float, fits: int) -> dict[str, float]:
     """Return errors of the answers, and the CPU seconds of a fit, on one thread."""
     delta, found, began = 1 / len(bench.real) ** 2, [], time.process_time()
-    given: dict[str, Any] = {}
-    if bench.public is not None and line.public:
-        names = list(bench.public.domain)[:: 2 if line.half else 1]
-        given["public"] = Records({n: bench.public[n] for n in names}, {n: bench.public.domain[n] for n in names})
+    given = {"public": bench.public[line.public]} if line.public else {}
     for _ in range(fits):
         asks = {} if line.make is chicle.Prism else {"workload": bench.workload}
         synth = line.make(epsilon=epsilon, delta=delta, threads=1, **asks).fit(bench.real, **given)
@@ -142,28 +171,52 @@ def print_rows(which: str, fits: int = 3, epsilons: str = "0.1,0.25,0.5,1", patt
                 sys.stdout.flush()
 
 
+def print_mixtures(which: str) -> None:
+    """Print for each public table of all attributes how far any weights on its rows stay from the workload.
+
+    At least the largest private cell that no public row is in; at most what weights leave that are fitted to the exact
+    answers. [G] calls the best of all weights the best mixture.
+    """
+    bench = bench_of(which)
+    counts = bench.real.count(bench.workload, threads=1)
+    measured = [Measurement(clique, table, 1.0) for clique, table in zip(bench.workload, counts, strict=True)]
+    for name, public in bench.public.items():
+        if public.domain == bench.real.domain:
+            held = public.count(bench.workload, threads=1)
+            least = max(int(table[seen == 0].max(initial=0)) for table, seen in zip(counts, held, strict=True))
+            model = WeightedRowsModel(rows=public, tolerance=0.0, sweeps=300).fit(
+                measured, bench.real.domain, threads=1
+            )
+            shares = [table / model.total for table in model.expect(bench.workload)]
+            most = answer_errors(bench.real, dict(zip(bench.workload, shares, strict=True)), threads=1)["max"]
+            print(f"{which}, {name}: the best mixture is {least / len(bench.real):.4f} to {most:.4f} off")
+
+
 def draw(picture: str, *results: str) -> None:
-    """Draw max error against epsilon, a panel for each bench; of rows that differ in T alone, the best one."""
+    """Draw max error against epsilon, a panel for each bench; of rows that differ in T and K alone, the best one."""
     import matplotlib as mpl  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - only for the picture
 
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "chicle"
     from matplotlib import pyplot as plt  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415
 
-    found: dict[str, dict[str, dict[float, list[float]]]] = {}
+    found: dict[str, dict[str, dict[str, dict[float, float]]]] = {}  # panel, family, row, epsilon
     for path in results:
-        for which, name, epsilon, largest, *_ in csv.reader(Path(path).read_text(encoding="utf-8").splitlines()):
-            family = name.split(", T ")[0] + (" (best T)" if ", T " in name else "")
-            found.setdefault(which, {}).setdefault(family, {}).setdefault(float(epsilon), []).append(float(largest))
-    figure, panels = plt.subplots(1, len(found), figsize=(5.5 * len(found), 5), layout="constrained", squeeze=False)
+        for which, line, epsilon, largest, *_ in csv.reader(Path(path).read_text(encoding="utf-8").splitlines()):
+            panel, name = (f"{which}, narrow public data", line[8:]) if line.startswith("narrow: ") else (which, line)
+            rows_alike = found.setdefault(panel, {}).setdefault(name.split(", T ")[0], {})
+            rows_alike.setdefault(name, {})[float(epsilon)] = float(largest)
+    figure, panels = plt.subplots(1, len(found), figsize=(5.5 * len(found), 7), layout="constrained", squeeze=False)
     for axes, (which, families) in zip(panels[0], found.items(), strict=True):
-        for i, (family, points) in enumerate(families.items()):
-            at = sorted(points)
-            axes.plot(at, [min(points[epsilon]) for epsilon in at], "osD^vP*X"[i % 8] + "-", label=family)
+        for i, (family, rows) in enumerate(families.items()):
+            at = sorted({epsilon for row in rows.values() for epsilon in row})
+            best = [min(row[epsilon] for row in rows.values() if epsilon in row) for epsilon in at]
+            label = family if len(rows) == 1 else f"{family} (best T)"
+            axes.plot(at, best, "osD^vP*X"[i % 8] + ("-" if i < 10 else "--"), label=label)
         axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="largest error of a cell", title=which)
         axes.set_xticks(at, [f"{epsilon:g}" for epsilon in at], minor=False)
         axes.minorticks_off()
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=7)
     figure.savefig(picture, metadata={"Date": None})
 
 
@@ -197,6 +250,10 @@ def print_times() -> None:
     began = time.process_time()
     network.fit_worst(cells, few, 0.0, 100, 3, 1e-4, False)
     print(f"a step of GEM's network on 100 single cells, chicle: {(time.process_time() - began) / 3:.2f} s")
+    for which, names_of in (("adult", ROUNDS), ("reduced", EXPLICIT_ROUNDS)):
+        rounds = bench_of(which)
+        for name, make in names_of.items():
+            print(f"a round on {which}, {name}: {_round(rounds, make):.3f} s")
     large = chicle.Domain({f"x{i}": 24 for i in range(8)})
     workload = list(combinations(large, 3))[:37]
     rng = np.random.default_rng(0)
@@ -206,6 +263,20 @@ def print_times() -> None:
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     seconds = time.process_time() - began
     print(f"5 rounds on {sum(map(large.cells, workload)):,} cells: {seconds:.1f} s, {more:.0f} MB more than before")
+
+
+def _round(bench: Bench, make: Callable[..., Any]) -> float:
+    """Return the CPU seconds of a round: choose, measure and refit; the first one, which also counts, is left out."""
+    ends: list[float] = []
+    make(
+        epsilon=1,
+        delta=1 / len(bench.real) ** 2,
+        workload=bench.workload,
+        rounds=8,
+        threads=1,
+        progress=lambda *_: ends.append(time.process_time()),
+    ).fit(bench.real, **({"public": bench.public["all"]} if make is chicle.PMWPub else {}))
+    return fmean(np.diff(ends[:7]).tolist())
 
 
 def _step_of_torch(tables: Any, sizes: list[int], targets: Any, k: int) -> dict[str, Callable[[], object]]:  # noqa: ANN401
@@ -259,6 +330,11 @@ def _read(folder: str, file: str, names: Iterable[str] | None) -> Records:
 
 
 if __name__ == "__main__":
-    commands: dict[str, Callable[..., None]] = {"rows": print_rows, "draw": draw, "times": print_times}
+    commands: dict[str, Callable[..., None]] = {
+        "rows": print_rows,
+        "mixtures": print_mixtures,
+        "draw": draw,
+        "times": print_times,
+    }
     verb, *more = sys.argv[1:] or ["times"]
     commands[verb](*more)

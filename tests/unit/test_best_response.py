@@ -131,10 +131,10 @@ def test_records_follow_the_workload() -> None:
     even = 1 / (8 * 116)
     shares = [table / len(census) for table in census.count(workload)]
     for synth in (
-        chicle.DualQuery(epsilon=5, delta=1e-9, workload=workload),
+        chicle.DualQuery(epsilon=5, delta=1e-9, workload=workload, samples=20, rounds=100),
         chicle.FEM(epsilon=5, delta=1e-9, workload=workload, rounds=60),
     ):
-        answers = synth.fit(census).answers_
+        answers = synth.fit(census, ledger=Ledger(synth.budget, noise=TestNoise(4))).answers_
         assert list(answers) == [("SEX", "RACE"), ("AGE", "RACE")]
         (first, second) = answers.values()
         assert np.abs(first - shares[0]).max() < 0.5 * np.abs(1 / 16 - shares[0]).max()

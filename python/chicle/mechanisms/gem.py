@@ -108,7 +108,8 @@ class GEM(MixtureRounds):
     errors, of drawing records.
 
     With public data (GEM-pub) the mixture begins with the answers of the public table, of those cliques whose
-    attributes it has.
+    attributes it has: it is fitted to their tables by least squares, with the network too. (The paper runs its own
+    rounds on the public answers, up to 10,000 of them.)
 
     Parameters
     ----------

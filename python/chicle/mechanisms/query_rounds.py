@@ -170,27 +170,23 @@ class WorstTable(Chooser[Model]):
 
 @dataclass
 class WorstCells(Chooser[Model]):
-    """Single cells, by their error and the exponential mechanism.
+    """Single cells, by their error and the exponential mechanism; each cell once.
 
     Attributes
     ----------
     cliques
         The cliques whose cells are the candidates.
     number
-        How many cells a round chooses, each another one.
-    again
-        Whether cells of earlier rounds may be chosen again.
+        How many cells a round chooses.
     """
 
     cliques: Sequence[Clique]
     number: int = 1
-    again: bool = False
 
     def choose(self, desk: Desk, model: Model, now: Round) -> list[Pick]:
-        """Return `number` cells, or as many as there are; none ends the rounds."""
+        """Return `number` cells, or as many as are left; none ends the rounds."""
         chosen = [choice.query for choice in desk.transcript.choices if isinstance(choice.query, Query)]
-        left = sum(map(desk.domain.cells, self.cliques)) - (0 if self.again else len({one.key for one in chosen}))
-        number = min(self.number, left)
+        number = min(self.number, sum(map(desk.domain.cells, self.cliques)) - len(chosen))
         if number < 1:
             return []
         choices = desk.choose_cells(
@@ -199,6 +195,6 @@ class WorstCells(Chooser[Model]):
             rho=now.choosing,
             number=number,
             repeats=False,
-            without=() if self.again else chosen,
+            without=chosen,
         )
         return [Pick(choice.query, 1 / number) for choice in choices]
