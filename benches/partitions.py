@@ -6,7 +6,8 @@
     python benches/partitions.py thousand [EPSILON]                         1,000 partitions of 2.7 million rows
 
 Ways: `attribute` (Prism with the partition as one more attribute), `independent`, `pooled`, `pooled:SHARE`, `auto`, and
-`floor`, a bootstrap of the real rows of each partition. Each row is the mean over partitions of the total variation
+`floor`, a bootstrap of the real rows of each partition. For `puma` also `evidence` and `trusted`: `auto` beside the
+public rows of Illinois and Ohio, whose areas are others. Each row is the mean over partitions of the total variation
 distance of all pairs and of 150 triples of the other attributes, the share of rows in the wrong partition, and the
 seconds of fit and draw. For `puma` a person is a household, of which 7 rows are kept, and the score of the NIST
 challenge of 2020 stands beside: 1000 (2 - L1) / 2 over 50 random pairs, where a partition that is off by 250 rows has
@@ -30,6 +31,7 @@ from tables import data_folder
 import chicle
 from chicle import Records, Schema
 from chicle.evaluation.partitions import errors_by
+from chicle.measurements.public_rows import Role
 from chicle.partition import Partition
 from chicle.partition.declared import Way
 
@@ -70,6 +72,8 @@ class Table:
         The column of the partition.
     delta
         The delta of its budgets.
+    public
+        A public table, with partitions of its own.
     """
 
     records: Records
@@ -77,6 +81,7 @@ class Table:
     schema: Schema
     by: str
     delta: float
+    public: Records | None = None
 
 
 def columns_of(
@@ -123,7 +128,10 @@ def puma(k: int = 7) -> Table:
     real = Records({name: codes[name] for name in sizes}, sizes)
     records = Records({name: codes[name][kept] for name in sizes}, sizes, max_records_per_person=k)
     schema = Schema(sizes, ordinal, k, data={"rows": 340_000})  # about, as the bureau publishes it
-    return Table(records, real, schema, "PUMA", 3.45e-11)
+    elsewhere, areas, _ = columns_of("acs2024_il_oh_puma", "PUMA")
+    # Its areas are others, and fewer: all that their numbers say is who lives in one and the same.
+    public = Records({name: elsewhere[name] for name in sizes}, {**areas, "PUMA": max(areas["PUMA"], sizes["PUMA"])})
+    return Table(records, real, schema, "PUMA", 3.45e-11, public)
 
 
 def thousand(number: int = 1_000) -> Table:
@@ -155,9 +163,13 @@ def made(table: Table, way: str, epsilon: float, seed: int) -> tuple[Records, st
         synth.fit(table.records, table.schema)
     else:
         kind, _, share = way.partition(":")
-        asked = Partition((table.by,), way=cast("Way", kind), share=float(share) if share else None)
-        synth.fit(table.records, table.schema, partition=asked)
-    return synth.sample(seed=seed), next((note for note in synth.release_.notes if "partitions" in note), "")
+        beside = kind in ("evidence", "trusted")
+        asked = Partition(
+            (table.by,), way=cast("Way", "auto" if beside else kind), share=float(share) if share else None
+        )
+        public = chicle.PublicData(table.public, role=cast("Role", kind)) if beside else None
+        synth.fit(table.records, table.schema, partition=asked, public=public)
+    return synth.sample(seed=seed), "; ".join(note for note in synth.release_.notes if " partitions " in note)
 
 
 def figures(table: Table, synthetic: Records) -> str:

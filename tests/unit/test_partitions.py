@@ -215,7 +215,7 @@ def test_shrunk_shares_beat_both_the_noisy_ones_and_the_whole() -> None:
     true = np.stack([rng.dirichlet(40 * whole + 1e-3) for _ in range(40)])
     sizes, sigma = np.full(40, 500.0), 25.0
     noisy = true * 500 + rng.normal(0, sigma, true.shape)
-    (found,) = shrunk_shares([noisy], [sigma], sizes, [whole], np.zeros(40, dtype=np.int64))
+    found = shrunk_shares({"a": noisy}, {"a": sigma}, sizes, {"a": whole}, parents=np.zeros(40, dtype=np.int64))[0]["a"]
     assert np.allclose(found.sum(axis=1), 1)
     assert (found >= 0).all()
     off = [np.abs(one - true).sum() for one in (found, np.maximum(noisy, 0) / 500, np.tile(whole, (40, 1)))]
@@ -230,8 +230,9 @@ def test_partitions_shrink_to_their_parent() -> None:
     above = np.stack([rng.dirichlet(8 * whole + 1e-3) for _ in range(6)])
     true, sizes, sigma = above[parents], np.full(60, 150.0), 40.0
     noisy = true * 150 + rng.normal(0, sigma, true.shape)
-    one = shrunk_shares([noisy], [sigma], sizes, [whole], np.zeros(60, dtype=np.int64))[0]
-    two = shrunk_shares([noisy], [sigma], sizes, [whole], parents)[0]
+    given: Any = ({"a": noisy}, {"a": sigma}, sizes, {"a": whole})
+    one = shrunk_shares(*given, parents=np.zeros(60, dtype=np.int64))[0]["a"]
+    two = shrunk_shares(*given, parents=parents)[0]["a"]
     assert np.abs(two - true).sum() < np.abs(one - true).sum()
 
 
@@ -239,7 +240,8 @@ def test_nothing_is_learnt_from_noise_alone() -> None:
     rng = np.random.default_rng(7)
     whole = rng.dirichlet(np.ones(10))
     noisy = np.tile(whole * 300, (80, 1)) + rng.normal(0, 60.0, (80, 10))
-    (found,) = shrunk_shares([noisy], [60.0], np.full(80, 300.0), [whole], np.zeros(80, dtype=np.int64))
+    given: Any = ({"a": noisy}, {"a": 60.0}, np.full(80, 300.0), {"a": whole})
+    found = shrunk_shares(*given, parents=np.zeros(80, dtype=np.int64))[0]["a"]
     assert np.abs(found - whole).sum(axis=1).mean() < 0.05
 
 

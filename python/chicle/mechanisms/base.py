@@ -269,11 +269,11 @@ class Mechanism(ABC):
             setting = Setting(domain, rho, table.k, records)
             return self.stages(setting).steps(setting)
 
-        mine = (
-            own(table.domain, table.rho, n)
-            if parted is None
-            else plan_steps(parted, sizes, table.domain, rho=table.rho, k=table.k, n=integer("n", n, 0), steps=own)
-        )
+        if parted is None:
+            mine = own(table.domain, table.rho, n)
+        else:
+            records = integer("n", n, 0)
+            mine = plan_steps(parted, sizes, table.domain, rho=table.rho, k=table.k, n=records, public=rows, steps=own)
         steps = [*bought, *mine, *answers.steps()]
         notes = (*declared.notes, *(() if rows is None else (rows.note,)))
         return Plan(self.title, budget, steps, n, self.cost(table), answers.expected(n), notes)

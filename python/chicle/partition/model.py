@@ -24,6 +24,7 @@ from chicle.errors import ArtefactError, ParameterError
 from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement
 from chicle.models.base import CountedModel, Model, State, model_of, register_model
+from chicle.partition.areas import PublicAreas
 from chicle.partition.pool import Pool, systematic
 from chicle.partition.shrink import mean_sizes, shrunk_shares, steady_sizes
 
@@ -56,10 +57,10 @@ class PartitionedModel(CountedModel):
     inner: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
 
     @classmethod
-    def pooled(cls, partition: Clique, whole: Model) -> PartitionedModel:
+    def pooled(cls, partition: Clique, whole: Model, areas: PublicAreas | None = None) -> PartitionedModel:
         """Return a model, to be fitted, that holds that of the whole table without the attributes of the partition."""
         found = cls(partition=list(partition), way="pooled", inner=[_told(whole)])
-        found.hold([whole])
+        found.hold([whole], areas)
         return found
 
     @classmethod
@@ -69,9 +70,10 @@ class PartitionedModel(CountedModel):
         found.hold(models)
         return found
 
-    def hold(self, models: Sequence[Model]) -> None:
-        """Take fitted models of the other attributes: of the whole table, or of each partition."""
+    def hold(self, models: Sequence[Model], areas: PublicAreas | None = None) -> None:
+        """Take fitted models of the other attributes, of the whole or of each partition, and public partitions."""
         self._models = list(models)
+        self._areas = areas
 
     @property
     def sizes(self) -> Floats:
@@ -98,9 +100,9 @@ class PartitionedModel(CountedModel):
             self._sizes = self._of_groups(measurements, counted, sigma)
             return
         inside = [one for one in measurements if one.whole and one.clique[:-1] == names and not one.buckets]
-        tables = [one.floats.reshape(len(counted), -1) for one in inside]
-        sigmas = [one.sigma for one in inside]
-        counted, sigma = mean_sizes(counted, sigma, tables, sigmas)
+        tables = {one.clique[-1]: one.floats.reshape(len(counted), -1) for one in inside}
+        sigmas = {one.clique[-1]: one.sigma for one in inside}
+        counted, sigma = mean_sizes(counted, sigma, list(tables.values()), list(sigmas.values()))
         self._sizes = steady_sizes(counted, sigma, parents)
         self._total = max(round(float(self._sizes.sum())), 1)
         queries = [(name,) for name in self._rest()]
@@ -109,16 +111,12 @@ class PartitionedModel(CountedModel):
             .records(min(self._total, _REFERENCE_ROWS), _REFERENCE, threads=threads)
             .count(queries, threads=threads)
         )
-        whole = [np.maximum(table, 0.01) / np.maximum(table, 0.01).sum() for table in reference]
-        measured = {one.clique[-1]: place for place, one in enumerate(inside)}
-        places = [measured[name] for name in self._rest() if name in measured]
-        there = [share for share, name in zip(whole, self._rest(), strict=True) if name in measured]
-        sigmas = [sigmas[place] for place in places]
-        found = iter(shrunk_shares([tables[place] for place in places], sigmas, self._sizes, there, parents))
-        self._shares = [
-            next(found) if name in measured else np.tile(share, (len(counted), 1))
-            for name, share in zip(self._rest(), whole, strict=True)
-        ]
+        whole = {
+            name: np.maximum(table, 0.01) / np.maximum(table, 0.01).sum()
+            for name, table in zip(self._rest(), reference, strict=True)
+        }
+        shares, self.believed = shrunk_shares(tables, sigmas, self._sizes, whole, parents=parents, areas=self._areas)
+        self._shares = list(shares.values())
 
     def _rest(self) -> Domain:
         """Return the attributes that do not form the partition."""

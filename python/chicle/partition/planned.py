@@ -9,6 +9,8 @@ import numpy as np
 
 from chicle.domain import Domain
 from chicle.measurements.measurement import Measurement
+from chicle.measurements.public_rows import PublicRows
+from chicle.partition.areas import by_partition, public_areas
 from chicle.partition.declared import Partition
 from chicle.partition.rule import choose
 from chicle.partition.sizes import SizesBudget
@@ -26,6 +28,7 @@ def plan_steps(
     rho: float,
     k: int,
     n: int,
+    public: PublicRows | None = None,
     steps: Callable[[Domain, float, int], list[Step]],
 ) -> list[Step]:
     """Return the releases of a partitioned fit.
@@ -38,6 +41,8 @@ def plan_steps(
         The attributes.
     rho, k, n
         What may be spent, how many rows one person may have, and about how many rows there are.
+    public
+        Public rows: where trusted ones have partitions, these say which tables are worth their price.
     steps
         The releases of the mechanism for attributes, a rho and a number of rows.
     """
@@ -56,20 +61,15 @@ def plan_steps(
         return [sizes, *(replace(step, of=f"{step.of} in each {of}") for step in each)]
     if chosen.way == "attribute":
         return [sizes, *steps(domain, left, n)]
-    shares = budget_shares([number * size for size in rest.values()]).tolist()
+    areas = public_areas(public, names, None)
+    spent = chosen.share * left
+    asked = by_partition(rest, areas, public, size=max(n / number, 1.0), k=k, rho=spent) if spent else list(rest)
     tables = []
-    for (name, size), share in zip(rest.items(), shares, strict=True):
-        part = chosen.share * left * share
+    for name, share in zip(asked, budget_shares([number * rest[name] for name in asked]).tolist(), strict=True):
+        values, part = number * rest[name], spent * share
         noise = calibrate(part, l2_sensitivity=k) if part else None
-        errors = [None] if noise is None else noise_errors([float(number * size)], [noise], n)
+        errors = [None] if noise is None else noise_errors([float(values)], [noise], n)
         tables.append(
-            Step(
-                release="by partition",
-                of=f"{of} x {name}",
-                values=number * size,
-                rho=part,
-                sigma=noise,
-                error=errors[0],
-            )
+            Step(release="by partition", of=f"{of} x {name}", values=values, rho=part, sigma=noise, error=errors[0])
         )
     return [sizes, *(tables if chosen.share else []), *steps(rest, left * (1 - chosen.share), n)]

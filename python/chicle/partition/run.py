@@ -22,6 +22,7 @@ from chicle.measurements.merges import Merge
 from chicle.measurements.scores import Choice, Scores
 from chicle.measurements.transcript import Entry
 from chicle.models.base import Model
+from chicle.partition.areas import by_partition, public_areas
 from chicle.partition.declared import Partition
 from chicle.partition.model import PartitionedModel
 from chicle.partition.rule import choose
@@ -99,16 +100,27 @@ def _independent(mechanism: Runs, desk: Desk, names: Clique) -> PartitionedModel
 
 def _pooled(mechanism: Runs, desk: Desk, names: Clique, share: float) -> PartitionedModel:
     whole = desk.apart(names)
-    tables: list[Clique] = [(*names, name) for name in whole.domain]
+    areas = public_areas(desk.public, names, desk.threads)
     if share > 0:
-        desk.measure(tables, rho=share * desk.left, purpose="by partition")
+        rho = share * desk.left
+        asked = by_partition(whole.domain, areas, desk.public, size=_mean_size(desk, names), k=desk.k, rho=rho)
+        desk.measure([(*names, name) for name in asked], rho=rho, purpose="by partition")
     inner = mechanism.run_beside_public(whole)
     desk.transcript.entries += [
         Merge(desk.domain, entry.changes) if isinstance(entry, Merge) else entry for entry in whole.transcript.entries
     ]
     desk.transcript.notes += whole.transcript.notes
-    model = PartitionedModel.pooled(names, inner)
-    return model.fit(desk.targets, desk.domain, amounts=desk.amounts, threads=desk.threads)
+    model = PartitionedModel.pooled(names, inner, areas)
+    model.fit(desk.targets, desk.domain, amounts=desk.amounts, threads=desk.threads)
+    if areas is not None:
+        desk.note(f"public data: {areas.said(model.believed)}")
+    return model
+
+
+def _mean_size(desk: Desk, names: Clique) -> float:
+    """Return about how many rows a partition has, from their noisy sizes."""
+    (sizes,) = [one for one in desk.targets if one.clique == names]
+    return max(float(sizes.floats.mean()), 1.0)
 
 
 def _inside(entries: Sequence[Entry], where: dict[str, int]) -> list[Entry]:

@@ -7,7 +7,8 @@ whole table, or its parent where partitions have two levels.
    differ, and made non-negative.
 2. The deviations of all tables from what is expected of them form one matrix, a row for each partition. What partitions
    have in common in how they differ lies in few directions: singular values that noise explains are dropped, the
-   others are shrunk (Gavish and Donoho 2017). That is the centre.
+   others are shrunk (Gavish and Donoho 2017). That is the centre. Where a public table has partitions, these say how
+   partitions differ (`areas`), and deviations are from that guess.
 3. Each cell goes from its centre towards its noisy value by ``tau^2 / (tau^2 + sigma^2)``, where ``tau^2 = max(mean
    (value - centre)^2 - sigma^2 (1 + 2 sqrt(2 / m)), 0)`` over the m cells of one attribute in one octave of expected
    count, of all partitions (James and Stein). The term in m keeps small classes from following noise.
@@ -15,10 +16,13 @@ whole table, or its parent where partitions have two levels.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from chicle.measurements.measurement import onto_simplex
+from chicle.partition.areas import PublicAreas
 
 __all__ = ["mean_sizes", "shrunk_shares", "steady_sizes"]
 
@@ -63,49 +67,75 @@ def steady_sizes(sizes: Floats, sigma: float, parents: npt.NDArray[np.int64]) ->
 
 
 def shrunk_shares(
-    tables: list[Floats],
-    sigmas: list[float],
+    tables: Mapping[str, Floats],
+    sigmas: Mapping[str, float],
     sizes: Floats,
-    shares: list[Floats],
+    shares: Mapping[str, Floats],
+    *,
     parents: npt.NDArray[np.int64],
-) -> list[Floats]:
-    """Return for each attribute the shares of its values in each partition, a row for each.
+    areas: PublicAreas | None = None,
+) -> tuple[dict[str, Floats], float]:
+    """Return for each attribute the shares of its values in each partition, and how far public ones were believed.
 
     Parameters
     ----------
     tables, sigmas
-        For each attribute its noisy counts, with a row for each partition.
+        For each attribute that was measured its noisy counts, with a row for each partition.
     sizes
         The sizes of partitions.
     shares
         For each attribute its shares in the whole table.
     parents
         The number of the parent of each partition; all the same where there is one level.
+    areas
+        How public partitions differ, if there are any.
     """
-    above = [np.broadcast_to(share, (len(sizes), share.size)) for share in shares]
+    above = {name: np.broadcast_to(share, (len(sizes), share.size)) for name, share in shares.items()}
     if parents.max(initial=0) > 0:
         members, sums = np.bincount(parents), np.asarray(np.bincount(parents, sizes), dtype=np.float64)
-        held = [_summed(table, parents) for table in tables]
+        held = {name: _summed(table, parents) for name, table in tables.items()}
         # The parent's noise is that of all its children; a root mean square serves parents of several sizes.
-        noise = [sigma * float(np.sqrt(np.mean(members))) for sigma in sigmas]
-        above = [found[parents] for found in _level(held, noise, sums, [share[: len(sums)] for share in above])]
-    return _level(tables, sigmas, sizes, above)
+        noise = {name: sigma * float(np.sqrt(np.mean(members))) for name, sigma in sigmas.items()}
+        level = _level(held, noise, sums, {name: share[: len(sums)] for name, share in above.items()})
+        above = {name: found[parents] for name, found in level.items()}
+    if areas is None:
+        return _level(tables, sigmas, sizes, above), 0.0
+    guess = areas.guess(tables, sigmas, sizes, above)
+    above = {name: _moved(share, guess.shares.get(name)) for name, share in above.items()}
+    return _level(tables, sigmas, sizes, above), guess.scale
 
 
-def _level(tables: list[Floats], sigmas: list[float], sizes: Floats, above: list[Floats]) -> list[Floats]:
+def _moved(shares: Floats, by: Floats | None) -> Floats:
+    """Return shares moved by what was guessed; none below zero."""
+    if by is None:
+        return shares
+    made = np.maximum(shares + by, 0.0) + 1e-12
+    return np.asarray(made / made.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _level(
+    tables: Mapping[str, Floats], sigmas: Mapping[str, float], sizes: Floats, above: Mapping[str, Floats]
+) -> dict[str, Floats]:
     """Return the shares of one level, given those of the level above, spread over its partitions."""
-    expected = [sizes[:, None] * share for share in above]
-    off = np.concatenate([table - mean for table, mean in zip(tables, expected, strict=True)], axis=1)
-    noise = np.concatenate([np.full(table.shape[1], sigma) for table, sigma in zip(tables, sigmas, strict=True)])
-    common = _directions(off / noise) * noise
-    found, start = [], 0
-    for table, mean, sigma in zip(tables, expected, sigmas, strict=True):
-        stop = start + table.shape[1]
-        centre = np.maximum(mean + common[:, start:stop], 0.0)
-        moved = _shrunk(table, centre, sigma**2, mean)
-        found.append(_as_shares(moved, mean))
-        start = stop
+    common = _common(tables, sigmas, sizes, above)
+    found = {name: np.array(share) for name, share in above.items()}
+    for name, table in tables.items():
+        mean = sizes[:, None] * above[name]
+        centre = np.maximum(mean + common[name], 0.0)
+        found[name] = _as_shares(_shrunk(table, centre, sigmas[name] ** 2, mean), mean)
     return found
+
+
+def _common(
+    tables: Mapping[str, Floats], sigmas: Mapping[str, float], sizes: Floats, above: Mapping[str, Floats]
+) -> dict[str, Floats]:
+    """Return what partitions have in common in how they differ from what is expected, as their own tables show it."""
+    if not tables:
+        return {}
+    off = np.concatenate([table - sizes[:, None] * above[name] for name, table in tables.items()], axis=1)
+    noise = np.concatenate([np.full(table.shape[1], sigmas[name]) for name, table in tables.items()])
+    ends = np.cumsum([table.shape[1] for table in tables.values()])[:-1]
+    return dict(zip(tables, np.split(_directions(off / noise) * noise, ends, axis=1), strict=True))
 
 
 def _directions(whitened: Floats) -> Floats:

@@ -20,7 +20,7 @@ __all__ = ["SIZES", "SizesBudget", "sizes_budget"]
 SIZES = 0.01
 """The share of rho that buys the sizes of partitions where nothing more is needed."""
 
-_GOAL = 0.1  # of the mean size of a partition: the deviation of noise to aim at
+_GOAL = 0.05  # of the mean size of a partition: the deviation of noise to aim at
 _MOST = 0.7  # of the budget
 _OTHERS = 0.4  # share of rho that tables by partition get at least about; their sums are sizes too
 
