@@ -202,10 +202,11 @@ class _Case:
         """Return the weights of features at which noise widens intervals least, as far as the synthetic rows tell.
 
         Noise of variance ``1 / v_b`` on the score of block b adds ``sum_b cost_ib / v_b`` to the variance of
-        coefficient i, with cost_ib the sum of ``(unscale H^-1)_ij^2`` over j in b. Under ``sum v_b = 1``, the sum over coefficients
-        of the logarithms of their variances, of sampling and of noise, is least where v_b is proportional to what b
-        adds to these, as shares of each: a fixed point, found by repetition. Logarithms, so that a coefficient that
-        noise hides anyway, such as that of a level of few rows, does not take all from the others.
+        coefficient i, with cost_ib the sum of ``(unscale H^-1)_ij^2`` over j in b. The sum over coefficients of the
+        logarithms of their variances, of sampling and of noise, is least under ``sum v_b = 1`` where v_b is
+        proportional to what b adds to these variances, as shares of each: a fixed point, found by repetition.
+        Logarithms, so that a coefficient that noise hides anyway, such as that of a level of few rows, does not take
+        all from the others.
         """
         design = self.design
         turn = design.unscale @ np.linalg.inv(self.shape.slope(at) + noise / VAGUE * np.eye(design.size))
