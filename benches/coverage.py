@@ -4,6 +4,7 @@
     python benches/coverage.py adult --epsilon 1 --repetitions 200 --state coverage --what descriptive
     python benches/coverage.py --print coverage
 
+The tables are adult, acs and new-jersey; adult-small has 2,000 rows, adult-wide 31 coefficients, adult-visits Poisson.
 Each repetition draws n rows with replacement, fits Prism, and asks whether each 95 % interval holds the figure of the
 whole table: coefficients of declared analyses, or descriptive statistics pooled over `Release.draws`, which fit a model
 for each replicate and so take twenty times as long. The state is a file of lines, one for each repetition, so that a
@@ -30,11 +31,12 @@ from descriptive import Statistic, cells, deviation, difference, mean, quantile
 from tables import data_folder, load
 
 import chicle
-from chicle import Linear, Logit, Records, Schema
+from chicle import Linear, Logit, Poisson, Records, Schema
 from chicle.analyses import Analysis
 
 DELTA = 1e-9
 Z = 1.959963984540054
+KINDS = ("logit", "linear", "poisson")
 
 Columns = Mapping[str, np.ndarray]
 
@@ -82,30 +84,58 @@ def described(number: str, other: str, group: tuple[str, int], cell: Mapping[str
     }
 
 
+ADULT = (
+    Asked(
+        Logit("`income>50K` ~ age + `education-num` + `hours-per-week` + sex + `marital-status` == 2"),
+        is_("income>50K", 1),
+        lambda t: [
+            t["age"],
+            t["education-num"],
+            t["hours-per-week"],
+            t["sex"],
+            is_("marital-status", 2)(t),
+        ],
+    ),
+    Asked(
+        Linear("`hours-per-week` ~ age + `education-num` + sex + `marital-status` == 2"),
+        lambda t: t["hours-per-week"],
+        lambda t: [t["age"], t["education-num"], t["sex"], is_("marital-status", 2)(t)],
+    ),
+)
+ADULT_DESCRIBED = described("age", "hours-per-week", ("sex", 1), {"sex": 0, "income>50K": 1, "race": 2})
 INSURED = "Insurance through a current or former employer or union"
 CASES = {
-    "adult": Case(
+    "adult": Case("adult", 48_842, ADULT, ADULT_DESCRIBED),
+    "adult-small": Case("adult", 2_000, ADULT, ADULT_DESCRIBED),
+    "adult-wide": Case(
         "adult",
         48_842,
         (
             Asked(
-                Logit("`income>50K` ~ age + `education-num` + `hours-per-week` + sex + `marital-status` == 2"),
-                is_("income>50K", 1),
+                Linear("`hours-per-week` ~ age + C(occupation) + C(`marital-status`) + C(relationship) + C(race)"),
+                lambda t: t["hours-per-week"],
                 lambda t: [
                     t["age"],
-                    t["education-num"],
-                    t["hours-per-week"],
-                    t["sex"],
-                    is_("marital-status", 2)(t),
+                    *dummies(t, "occupation", 15),
+                    *dummies(t, "marital-status", 7),
+                    *dummies(t, "relationship", 6),
+                    *dummies(t, "race", 5),
                 ],
             ),
+        ),
+        ADULT_DESCRIBED,
+    ),
+    "adult-visits": Case(
+        "adult",
+        48_842,
+        (
             Asked(
-                Linear("`hours-per-week` ~ age + `education-num` + sex + `marital-status` == 2"),
-                lambda t: t["hours-per-week"],
-                lambda t: [t["age"], t["education-num"], t["sex"], is_("marital-status", 2)(t)],
+                Poisson("`education-num` ~ age + sex + C(race)"),
+                lambda t: t["education-num"],
+                lambda t: [t["age"], t["sex"], *dummies(t, "race", 5)],
             ),
         ),
-        described("age", "hours-per-week", ("sex", 1), {"sex": 0, "income>50K": 1, "race": 2}),
+        ADULT_DESCRIBED,
     ),
     "acs": Case(
         "acs2018_income",
@@ -174,17 +204,24 @@ def plain(asked: Asked, table: Columns) -> tuple[np.ndarray, np.ndarray]:
     x = np.column_stack([np.ones(len(y)), *asked.columns(table)]).astype(float)
     scale = np.maximum(np.abs(x).max(axis=0), 1)
     x /= scale
-    logit = isinstance(asked.analysis, Logit)
     b = np.zeros(x.shape[1])
-    for _ in range(30 if logit else 1):
-        mean = 1 / (1 + np.exp(-x @ b)) if logit else x @ b
-        weights = mean * (1 - mean) if logit else np.ones(len(y))
+    if isinstance(asked.analysis, Poisson):
+        b[0] = np.log(y.mean())
+    for _ in range(1 if isinstance(asked.analysis, Linear) else 30):
+        mean, weights = fitted(asked.analysis, x @ b)
         b = b + np.linalg.solve(x.T @ (weights[:, None] * x) + 1e-9 * np.eye(len(b)), x.T @ (y - mean))
-    mean = 1 / (1 + np.exp(-x @ b)) if logit else x @ b
-    weights = mean * (1 - mean) if logit else np.ones(len(y))
+    mean, weights = fitted(asked.analysis, x @ b)
     bread = np.linalg.inv(x.T @ (weights[:, None] * x) + 1e-9 * np.eye(len(b)))
     meat = x.T @ ((y - mean)[:, None] ** 2 * x)
     return b / scale, np.sqrt(np.diag(bread @ meat @ bread)) / scale
+
+
+def fitted(analysis: Analysis, predictor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means of the outcome, and how fast they grow with the predictor."""
+    if isinstance(analysis, Linear):
+        return predictor, np.ones(len(predictor))
+    mean = np.exp(predictor) if isinstance(analysis, Poisson) else 1 / (1 + np.exp(-predictor))
+    return mean, mean if isinstance(analysis, Poisson) else mean * (1 - mean)
 
 
 def declared(case: Case, table: Columns, synth: chicle.Prism, schema: Schema) -> list[dict[str, Any]]:
@@ -233,8 +270,9 @@ def show(folder: Path) -> None:
         print(f"{'':44} coverage  width / plain  bias / SE  coverage of plain")
         for j, name in enumerate(names):
             print(f"{name[:44]:44} {hit[:, j].mean():8.3f} {width[j]:14.2f} {off[j]:10.2f} {real[:, j].mean():18.3f}")
-        kinds = {kind: [j for j, name in enumerate(names) if name.startswith(kind)] for kind in ("logit", "linear")}
-        for kind, mine in kinds.items() if kinds["logit"] else [("all", list(range(len(names))))]:
+        kinds = {kind: [j for j, name in enumerate(names) if name.startswith(kind + " ")] for kind in KINDS}
+        kinds = {kind: mine for kind, mine in kinds.items() if mine} or {"all": list(range(len(names)))}
+        for kind, mine in kinds.items():
             each = hit[:, mine].mean(axis=0)
             print(
                 f"{kind + ', pooled':44} {each.mean():8.3f} ({each.min():.2f} to {each.max():.2f}), widths "

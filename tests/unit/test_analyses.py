@@ -141,6 +141,7 @@ class TestDesign:
             (Linear("los ~ C(age) * C(visits)"), "at most 250"),
             (Poisson("change ~ a"), "below 0"),
             (Linear("los ~ one"), "only one value"),
+            (Linear("los ~ sex + I(sex ** 2)"), "no powers"),
             (Linear("los ~ C(found)"), "yet to be discovered"),
         ],
     )
@@ -178,6 +179,12 @@ class TestDesign:
         coefficients = np.random.default_rng(0).normal(size=design.size)
         np.testing.assert_allclose(features @ coefficients, raw @ (design.unscale @ coefficients), atol=1e-8)
         np.testing.assert_allclose(outcome, (table["los"] - 20) / 20)
+
+    def test_all_levels_of_a_factor_are_equally_far_from_each_other(self) -> None:
+        design = Linear("los ~ region").design(SCHEMA)
+        rows = {"los": pa.chunked_array([[1.0] * 5]), "region": pa.chunked_array([["n", "s", "e", "w", "abroad"]])}
+        corners = design.rows(rows)[0][:, 1:]
+        np.testing.assert_allclose(corners @ corners.T, 1.25 * np.eye(5) - 0.25, atol=1e-12)
 
     def test_raw_numbers_enter_not_bins(self) -> None:
         design = Linear("los ~ visits").design(SCHEMA)

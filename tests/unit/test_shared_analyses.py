@@ -45,7 +45,7 @@ def groups(asked: Sequence[Analysis]) -> list[Group]:
         ([Logit("y ~ a + b"), Linear("z ~ c")], [1, 1]),  # nothing in common
         ([Logit("y ~ a"), Linear("z ~ a + m")], [1, 1]),  # other rows are complete
         ([Logit("y ~ a + m"), Linear("z ~ a + m")], [2]),
-        ([Logit("y ~ a + C(b, ref=v)"), Linear("z ~ a + b")], [1, 1]),  # other dummies of one factor
+        ([Logit("y ~ a + C(b, ref=v)"), Linear("z ~ a + b")], [2]),  # features do not know the reference
     ],
 )
 def test_analyses_join_where_it_pays(asked: list[Analysis], sizes: list[int]) -> None:
@@ -53,7 +53,7 @@ def test_analyses_join_where_it_pays(asked: list[Analysis], sizes: list[int]) ->
 
 
 def test_each_gets_the_products_of_its_own_features() -> None:
-    asked = [Logit("y ~ a * c + b"), Linear("z ~ b + c * a"), Linear("z ~ b + a")]
+    asked = [Logit("y ~ a * c + b"), Linear("z ~ b + c * a"), Linear("z ~ C(b, ref=w) + a")]
     (group,) = groups(asked)
     rng = np.random.default_rng(0)
     table = {

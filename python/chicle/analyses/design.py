@@ -3,8 +3,8 @@
 Levels, bounds and centres come from the schema. Each term is a block of features, and no row's block is longer than 1:
 
 - a number x in [low, high] is (x - centre) / radius, in [-1, 1];
-- a factor of L levels is its L - 1 dummies, minus the centre of the smallest ball around 0 and the unit vectors, over
-  the radius of that ball;
+- a factor of L levels is a corner of the regular simplex around 0 whose L corners are 1 away from it, in L - 1
+  coordinates. So noise harms all levels alike, also the reference, whatever it is;
 - an interaction or a power is the product of the features of its parts.
 
 Main effects of interactions are always there, so products of centred columns span the same models as products of raw
@@ -82,6 +82,9 @@ class Design:
         low, high = self.outcome_span = self._outcome.span
         self.middle, self.radius = (0.0, 1.0) if family is not IDENTITY else ((low + high) / 2, (high - low) / 2)
         self.columns = formula.columns
+        for atom in (atom for term in formula.terms for atom in term if term.count(atom) > 1):
+            if self._variables[atom].kind != "number":
+                raise self._error(atom.name, "has no numbers, so it has no powers", "leave the power out")
         self._parts: list[tuple[tuple[Atom, int], ...]] = [()]
         block = [0]
         for number, term in enumerate(formula.terms, 1):
@@ -119,7 +122,7 @@ class Design:
     def rows(self, table: Mapping[str, pa.ChunkedArray]) -> tuple[Floats, Floats]:
         """Return the features and the scaled outcome of the complete rows of a table."""
         read = {atom: variable.read(table) for atom, variable in self._variables.items()}
-        outcome = self._outcome.read(table)[:, 0]
+        outcome = self._outcome.outcome(table)
         complete = np.isfinite(outcome)
         for values in read.values():
             complete &= np.isfinite(values[:, 0])
@@ -134,8 +137,7 @@ class Design:
         features: Floats = np.ones((rows, self.size))
         for j, parts in enumerate(self._parts):
             for atom, level in parts:
-                variable = self._variables[atom]
-                features[:, j] *= (read[atom][:, level] - variable.centre) / variable.radius
+                features[:, j] *= read[atom][:, level]
         return features
 
     def _scale(self) -> Floats:
@@ -143,12 +145,12 @@ class Design:
         place = {tuple(sorted(parts, key=str)): j for j, parts in enumerate(self._parts)}
         scale = np.zeros((self.size, self.size))
         for j, parts in enumerate(self._parts):
-            for kept in product((False, True), repeat=len(parts)):
-                inside = [part for part, keep in zip(parts, kept, strict=True) if keep]
-                weight = 1.0
-                for (atom, _), keep in zip(parts, kept, strict=True):
-                    variable = self._variables[atom]
-                    weight *= variable.radius if keep else variable.centre
+            sums = [self._variables[atom].expansion(level) for atom, level in parts]
+            for chosen in product(*(range(-1, len(own)) for _, own in sums)):
+                inside, weight = [], 1.0
+                for (atom, _), feature, (constant, own) in zip(parts, chosen, sums, strict=True):
+                    weight *= constant if feature < 0 else own[feature]
+                    inside += [] if feature < 0 else [(atom, feature)]
                 scale[place[tuple(sorted(inside, key=str))], j] += weight
         return scale
 
@@ -246,37 +248,52 @@ class _Variable:
         return [f"{self.name}[{texts[code]}]" for code in self._levels]
 
     def key(self, level: int) -> tuple[str, str, int]:
-        """Return the column, the kind and the code of a level."""
-        return self.name, self.kind, self._levels[level] if self.kind == "factor" else self.code
+        """Return the column, the kind, and the feature or the code; features of a factor do not know its reference."""
+        return self.name, self.kind, level if self.kind == "factor" else self.code
 
-    @property
-    def centre(self) -> float:
+    def expansion(self, level: int) -> tuple[float, Floats]:
+        """Return a raw column as a constant and a multiple of each feature."""
+        if self.kind == "factor":
+            corners = self._corners
+            return 1 / len(corners), (1 - 1 / len(corners)) * corners[self._levels[level]]
         low, high = self.span
-        # Of several dummies: the point from which all unit vectors are equally far, and 0 is no farther.
-        return (low + high) / 2 if self.width == 1 else 1 / self.width
-
-    @property
-    def radius(self) -> float:
-        low, high = self.span
-        if self.width == 1:
-            return (high - low) / 2
-        return float(np.sqrt(max(1 / self.width, 1 - 1 / self.width)))
+        return (low + high) / 2, np.array([(high - low) / 2])
 
     def read(self, table: Mapping[str, pa.ChunkedArray]) -> Floats:
-        """Return a column, or one for each dummy; NaN where missing."""
+        """Return the features; NaN where missing."""
+        return self._features(self.outcome(table))
+
+    def outcome(self, table: Mapping[str, pa.ChunkedArray]) -> Floats:
+        """Return the values as they are: numbers, 1 for one value and 0 for others, or codes; NaN where missing."""
         values, report = table[self.name], refuse(self.name)
         if self.kind == "number":
-            return self.column.numbers(values, report)[:, None]
+            return np.asarray(self.column.numbers(values, report), dtype=np.float64)
         codes = self.column.encode(values, report)
-        missing = codes >= self.column.size
-        wanted = np.array(self._levels)
-        return np.where(missing[:, None], np.nan, codes[:, None] == wanted[None, :])
+        return np.where(codes >= self.column.size, np.nan, codes == self.code if self.kind == "is" else codes)
 
     def draw(self, rows: int, rng: np.random.Generator) -> Floats:
+        """Return features of values that are spread evenly."""
         if self.kind == "number":
-            return rng.uniform(*self.span, size=(rows, 1))
+            return self._features(rng.uniform(*self.span, size=rows))
         codes: npt.NDArray[Any] = rng.integers(0, self.column.size, rows)
-        return np.asarray(codes[:, None] == np.array(self._levels)[None, :], dtype=np.float64)
+        return self._features(np.asarray(codes == self.code if self.kind == "is" else codes, dtype=np.float64))
+
+    def _features(self, values: Floats) -> Floats:
+        if self.kind == "factor":
+            corners = np.vstack([self._corners, np.full(self.width, np.nan)])
+            return np.asarray(corners[np.nan_to_num(values, nan=len(corners) - 1).astype(np.int64)])
+        low, high = self.span
+        return ((values - (low + high) / 2) / ((high - low) / 2))[:, None]
+
+    @property
+    def _corners(self) -> Floats:
+        """The features of each level: the corners of a simplex, by the contrasts of Helmert."""
+        size = self.column.size
+        corners = np.zeros((size, size - 1))
+        for k in range(1, size):
+            corners[:k, k - 1], corners[k, k - 1] = 1, -k
+            corners[:, k - 1] /= np.sqrt(k * (k + 1) * (1 - 1 / size))
+        return corners
 
     @property
     def _levels(self) -> list[int]:

@@ -39,6 +39,7 @@ SYNTHETIC_ROWS = 200_000
 _ROUNDS = {"products": 0.2, "first score": 0.4, "last score": 0.4}  # shares of an analysis' rho
 _BIAS = 0.2  # of the standard deviation of noise, at most, by clipping residuals
 _LEAST = 0.05  # share of the squared weights that is spread evenly, so that no block is left without
+_REPEATS = 30
 _SPREAD_ROWS = 4_096  # for what to expect of a table that nobody has seen
 
 
@@ -200,20 +201,27 @@ class _Case:
     def _weights(self, at: Floats, noise: float) -> Floats:
         """Return the weights of features at which noise widens intervals least, as far as the synthetic rows tell.
 
-        Noise of variance ``1 / w_j^2`` on the score adds ``sum_j (unscale H^-1)_ij^2 / w_j^2`` to the variance of
-        coefficient i. With that relative to the coefficient's sampling variance, and summed over coefficients, block b
-        costs ``a_b / w_b^2``; under ``sum w_b^2 = 1`` the least is at ``w_b^2 ~ sqrt(a_b)``. Coefficients that noise
-        hides anyway are not worth any: the slope is that of an analysis with a weak prior.
+        Noise of variance ``1 / v_b`` on the score of block b adds ``sum_b cost_ib / v_b`` to the variance of
+        coefficient i, with cost_ib the sum of ``(unscale H^-1)_ij^2`` over j in b. The sum over coefficients of the
+        logarithms of their variances, of sampling and of noise, is least under ``sum v_b = 1`` where v_b is
+        proportional to what b adds to these variances, as shares of each: a fixed point, found by repetition.
+        Logarithms, so that a coefficient that noise hides anyway, such as that of a level of few rows, does not take
+        all from the others.
         """
-        size, block = self.design.size, self.design.block
-        turn = self.design.unscale @ np.linalg.inv(self.shape.slope(at) + noise / VAGUE * np.eye(size))
+        design = self.design
+        turn = design.unscale @ np.linalg.inv(self.shape.slope(at) + noise / VAGUE * np.eye(design.size))
         with np.errstate(all="ignore"):
             sampling = np.diag(turn @ self.shape.meat() @ turn.T)
-            parts = np.sqrt(np.bincount(block, weights=(turn**2 / sampling[:, None]).sum(axis=0)))
-            parts = np.maximum(parts / parts.sum(), _LEAST / len(parts))
-            weights = np.sqrt(parts / parts.sum())
+            costs = noise**2 * np.array([(turn[:, design.block == b] ** 2).sum(axis=1) for b in range(design.blocks)])
+            parts = np.full(design.blocks, 1 / design.blocks)
+            for _ in range(_REPEATS):
+                added = costs / parts[:, None]
+                wanted = (added / (sampling + added.sum(axis=0))).sum(axis=1)
+                parts = np.sqrt(parts * wanted / wanted.sum())
+                parts = np.maximum(parts / parts.sum(), _LEAST / design.blocks)
+                parts /= parts.sum()
         # Of an empty table nothing is known.
-        return np.asarray(weights[block]) if np.isfinite(weights).all() else _even(self.design)
+        return np.asarray(np.sqrt(parts)[design.block]) if np.isfinite(parts).all() else _even(design)
 
     def _reach(self, at: Floats, noise: float) -> float:
         """Return where residuals are clipped: as low as the bias of clipping stays small beside the noise.

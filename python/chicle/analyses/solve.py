@@ -47,6 +47,7 @@ VAGUE = 20.0
 """The standard deviation of the prior of each coefficient of features: far above what coefficients can be."""
 
 _PRIOR = VAGUE**-2
+_STEP = 1.0  # about how far coefficients of features are from those of a synthetic table at most
 _OFF = 0.1  # by how much products of a synthetic table are off at least, in standard deviations
 _BENT = 0.04  # by how much slopes may differ from what products say
 _MOST_OFF = 20.0  # products are mixed by no larger factor
@@ -187,6 +188,9 @@ def next_place(shape: Shape, bought: RowSums) -> Floats:
     """Return where to buy the next score: the root, as far as the step stands out from its noise."""
     step = shape.root_of(bought) - bought.at
     slope = shape.slope(bought.at) / (bought.sigma * bought.units)[:, None]
+    known = slope.T @ slope
+    # Directions that noise hides stay; far steps there would only make residuals long, and the next score noisy.
+    step = np.linalg.solve(known + _STEP**-2 * np.eye(len(step)), known @ step)
     far = float(((slope @ step) ** 2).sum())
     return bought.at + max(0.0, 1 - len(step) / max(far, 1e-12)) * step
 
