@@ -32,7 +32,7 @@ from chicle.privacy import TestNoise
 from chicle.schema.layout import Layout
 from chicle.schema.linked import LinkedSchema
 from chicle.selection.levels import levels
-from chicle.sources import check_table, decode_table
+from chicle.sources import check_table, decode_table, limit_remarks
 from chicle.sources.frames import Form
 from chicle.sources.linked import LinkedSource
 from tests.linked_tables import DECLARED, RULES, TABLES, hospital
@@ -240,6 +240,27 @@ def test_a_parent_with_too_few_children_is_refused() -> None:
         LinkedSource(hospital(), schema).records(Codec(schema))
 
 
+def test_tables_are_checked_each_and_together() -> None:
+    schema, tables = declared(), hospital()
+    assert check_table(tables, schema).fits
+    assert check_table(tables["visits"], schema.tables["visits"]).fits
+    assert len(limit_remarks(tables, schema)) == 2
+    wrong = {"patients": tables["patients"].assign(sex="x"), "visits": tables["visits"].assign(cost=-7_654_321.0)}
+    found = check_table(wrong, schema)
+    assert [text.split(" has")[0] for text in found.problems] == [
+        "table 'patients': column 'sex'",
+        "table 'visits': column 'cost'",
+    ]
+    assert "7654321" not in str(found)
+    assert list(check_table(wrong, schema, show=1).values) == ["patients.sex", "visits.cost"]
+    for case in ("the key is not unique", "a rule is broken", "keys of two types", "the key is missing"):
+        given, message = GIVEN[case]
+        (problem,) = check_table(given, schema).problems
+        assert re.search(message, problem), case
+    with pytest.raises(SchemaError, match="linked tables are given by name"):
+        check_table(tables["visits"], schema)
+
+
 def test_analyses_public_data_and_parts_are_refused() -> None:
     schema, tables = declared(), hospital()
     with pytest.raises(SchemaError, match="declared analyses are of one table"):
@@ -251,9 +272,6 @@ def test_analyses_public_data_and_parts_are_refused() -> None:
         list(synth.release_.sample_parts(10, seed=0))
     with pytest.raises(ParameterError, match="made on this machine"):
         synth.release_.sample_spark(None, 10)
-    with pytest.raises(SchemaError, match="checked one by one"):
-        check_table(tables["visits"], schema)
-    assert check_table(tables["visits"], schema.tables["visits"]).problems == ()
     with pytest.raises(ParameterError, match="linked tables have no partition yet"):
         chicle.Prism(**BUDGET).fit(tables, schema, partition=["sex"])
     with pytest.raises(ParameterError, match="label is measured of one table"):
