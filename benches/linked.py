@@ -2,13 +2,15 @@
 
     python benches/linked.py accuracy --epsilon 1 3 --seeds 2                  # docs/linked-tables.md
     python benches/linked.py accuracy --households 20000 --epsilon 1           # a quick look
-    python benches/linked.py truth                                            # a simulated pair with known truth
+    python benches/linked.py census                                           # simulated households, known truth
+    python benches/linked.py visits --most 40                                 # simulated visits, longer sequences
     python benches/linked.py speed --parents 1000000                           # three children each, on two threads
 
 Figures are total variation distances, means over the tables named in each row, from the exact pair with at most `most`
-people a household. Flattened: one table of people with their household's columns and its number of people, fitted by
-Prism with as many rows a person as people are kept; people with the same number are grouped at random into households.
-Joined at random: both tables fitted by Prism, half the budget each; each person belongs to a random household.
+people a household; where the truth is simulated, the floor is another population. Flattened: one table of people with
+their household's columns and its number of people, fitted by Prism with as many rows a person as people are kept;
+people with the same number are grouped at random into households. Joined at random: both tables fitted by Prism, half
+the budget each; each person belongs to a random household.
 """
 
 from __future__ import annotations
@@ -115,6 +117,7 @@ class Case:
     ordinal: tuple[str, ...]
     most: int
     least: int = 0
+    again: Pair | None = None  # another population, where the truth is known
 
     @property
     def kept(self) -> Pair:
@@ -180,8 +183,10 @@ def schema_of(case: Case) -> chicle.Schema:
 
 
 def resampled(case: Case, _: float) -> Pair:
-    """Return a bootstrap of families: the floor, by sampling error alone."""
+    """Return another population, or a bootstrap of families: the floor, by sampling error alone."""
     kept = case.kept
+    if case.again is not None:
+        return case.again.first(case.most)
     drawn = np.random.default_rng(1).integers(kept.n, size=kept.n)
     begins, sizes = np.cumsum(kept.number) - kept.number, kept.number[drawn]
     of = np.repeat(np.arange(kept.n), sizes)
@@ -245,11 +250,26 @@ def measures(real: Pair, made: Pair) -> dict[str, float]:
     if "chronic" in theirs:
         chronic = made.children["chronic"]
         found["impossible sequences"] = float((chronic[after[0]] > chronic[after[1]]).mean())
+    if "RELATE" in theirs:
+        found["impossible sequences"] = float(impossible(made).mean())
     if "AGEP" in theirs:
         found["counts per household"] = float(
             np.mean([distance([a], [b]) for a, b in zip(counts(real), counts(made), strict=True)])
         )
     return found
+
+
+def impossible(pair: Pair) -> np.ndarray:
+    """Return which people of the simulated census can not be where they are, as `chicle.datasets.households` says."""
+    relation, sex, age = (pair.children[name].astype(int) for name in ("RELATE", "SEX", "AGE"))
+    mother = np.full(pair.n, 999)
+    for place in (0, 1):  # a woman who is the head, or the wife of one
+        women = (pair.place == place) & (relation == place) & (sex == 1)
+        mother[pair.of[women]] = age[women]
+    falls = np.append(False, (np.diff(relation) < 0) & (np.diff(pair.of) == 0))
+    too_old = (relation == 2) & (mother[pair.of] - age < 14)
+    found = ((relation == 0) != (pair.place == 0)) | ((relation == 1) & (pair.place != 1)) | falls | too_old
+    return np.asarray(found, dtype=np.bool_)
 
 
 def counts(pair: Pair) -> list[np.ndarray]:
@@ -320,6 +340,21 @@ def draw(rows: Mapping[str, Mapping[str, float]], path: Path, epsilon: float) ->
     path.write_text("\n".join(parts) + "\n", encoding="utf-8")
 
 
+def census(n: int, most: int, least: int = 0) -> Case:
+    """Return the households of the simulated census; the floor is another population."""
+    both = []
+    for seed in (0, 1):
+        made = chicle.datasets.households(n, seed=seed)
+        own, theirs = ({name: one[name].to_numpy() for name in one.column_names} for one in made.values())
+        of = theirs.pop("household")
+        del own["household"], theirs["line"]
+        both.append(Pair(own, theirs, of))
+    truth, again = both
+    domain = chicle.datasets.census(0).domain
+    sizes = {name: domain[name] for name in (*truth.parents, *truth.children)}
+    return Case(truth, sizes, ("ROOMS", "AGE", "EDUC"), most, least, again)
+
+
 def simulated(n: int, seed: int = 0) -> tuple[Pair, dict[str, int]]:
     """Return a pair with known truth: simulated people, and visits as a Markov chain given the person's columns.
 
@@ -330,7 +365,7 @@ def simulated(n: int, seed: int = 0) -> tuple[Pair, dict[str, int]]:
     parents = {name: census[name].astype(np.int64) for name in census}
     size = census.domain
     sick = rng.random(n) < 0.1 + 0.5 * parents["AGE"] / size["AGE"]
-    number = np.minimum(rng.geometric(np.where(sick, 0.3, 0.7)) - 1 + sick, 30)
+    number = np.minimum(rng.geometric(np.where(sick, 0.15, 0.7)) - 1 + sick, 40)
     of = np.repeat(np.arange(n), number)
     place = np.arange(len(of)) - (np.cumsum(number) - number)[of]
     ward, acute, chronic = (np.empty(len(of), dtype=np.int64) for _ in range(3))
@@ -365,7 +400,7 @@ def speed(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["accuracy", "truth", "speed"])
+    parser.add_argument("what", choices=["accuracy", "census", "visits", "speed"])
     parser.add_argument("--table", default="acs2024_ny_pa_puma")
     parser.add_argument("--households", type=int, help="a random part of the households; all by default")
     parser.add_argument("--parents", type=int, default=100_000)
@@ -378,7 +413,9 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.what == "speed":
         speed(arguments)
-    elif arguments.what == "truth":
+    elif arguments.what == "census":
+        compare(census(arguments.parents, arguments.most, arguments.least), arguments)
+    elif arguments.what == "visits":
         compare(Case(*simulated(arguments.parents), ("AGE", "acute"), arguments.most, arguments.least), arguments)
     else:
         pair, sizes = households(arguments.table, arguments.households)

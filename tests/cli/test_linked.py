@@ -53,6 +53,39 @@ def test_the_whole_way(capsys: pytest.CaptureFixture[str]) -> None:
     assert "NOT PRIVATE" in Path("own.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("here")
+def test_tables_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    check = ["schema", "check", *TABLES, "hospital.yaml"]
+    assert main(check) == 0
+    assert "fits" in capsys.readouterr().out
+    assert main([*check, "--show-values"]) == 0
+    assert "5 rows of 'visits' have no row of 'patients'" in capsys.readouterr().out
+    twice = Path("real/patients.csv").read_text(encoding="utf-8")
+    Path("twice.csv").write_text(twice + twice.splitlines()[-1] + "\n", encoding="utf-8")
+    assert main(["schema", "check", "--table", "patients=twice.csv", *TABLES[2:], "hospital.yaml"]) == 1
+    assert "table 'patients', column 'pid': a key occurs in several rows" in capsys.readouterr().out
+    assert main(["schema", "check", "hospital.yaml"]) == 2
+    assert "name a table" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+def test_parents_are_drawn_where_or_given(capsys: pytest.CaptureFixture[str]) -> None:
+    semicolons = Path("real/patients.csv").read_text(encoding="utf-8").replace(",", ";")
+    Path("patients.csv").write_text(semicolons, encoding="utf-8")
+    tables = ["--table", "patients=patients.csv", *TABLES[2:], "--delimiter", ";"]
+    assert main(["synth", *tables, "-s", "hospital.yaml", "-o", "made", *BUDGET]) == 0
+    assert main(["sample", "made/release.chicle", "-o", "women", "--where", "sex=f", "-n", "30"]) == 0
+    made = pd.read_csv("women/patients.csv")
+    assert (made["sex"] == "f").all()
+    assert len(made) == 30
+    assert pd.read_csv("women/visits.csv")["patient"].isin(made["pid"]).all()
+    Path("known.csv").write_text("sex,born\nf,1950\nm,\n", encoding="utf-8")
+    assert main(["sample", "made/release.chicle", "-o", "known", "--given", "known.csv"]) == 0
+    assert pd.read_csv("known/patients.csv")["sex"].tolist() == ["f", "m"]
+    assert main(["sample", "made/release.chicle", "-o", "no", "--given", "known.csv", "-n", "3"]) == 2
+    assert "--given has a row for each row" in capsys.readouterr().err
+
+
 REFUSED = {
     "no table": (["-s", "hospital.yaml", "-o", "made"], "name a table"),
     "both kinds": (["real/patients.csv", *TABLES, "-s", "hospital.yaml", "-o", "made"], "not both"),

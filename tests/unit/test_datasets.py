@@ -5,7 +5,7 @@ import pytest
 
 import chicle
 from chicle import InfeasibleError, ParameterError
-from chicle.datasets import census
+from chicle.datasets import census, households
 
 
 def test_the_census_has_the_size_of_the_real_one() -> None:
@@ -52,3 +52,29 @@ def test_bad_sizes_are_refused(arguments: Any) -> None:
 def test_a_population_beyond_memory_is_refused() -> None:
     with pytest.raises(InfeasibleError, match="bytes of memory"):
         census(10**14, d=2)
+
+
+def test_households_keep_what_is_known_of_families() -> None:
+    pair = households(3_000, seed=4)
+    whose, line, relation, sex, age = (
+        pair["people"][name].to_numpy().astype(int) for name in ("household", "line", "RELATE", "SEX", "AGE")
+    )
+    assert pair["households"]["household"].to_pylist() == list(range(3_000))
+    assert set(whose) == set(range(3_000))
+    assert line.min() == 1
+    assert line.max() == 12
+    assert ((relation == 0) == (line == 1)).all(), "one head, who is first"
+    assert set(line[relation == 1]) == {2}
+    assert (np.diff(relation)[np.diff(whose) == 0] >= 0).all()
+    mother = np.full(3_000, 999)
+    for one in (relation == 0, relation == 1):
+        mother[whose[one & (sex == 1)]] = age[one & (sex == 1)]
+    own = relation == 2
+    assert (mother[whose[own]] - age[own]).min() >= 14
+
+
+def test_a_household_is_the_same_in_any_number() -> None:
+    few, many = households(70, seed=2, threads=1), households(500, seed=2, threads=8)
+    assert many["households"].slice(0, 70).equals(few["households"])
+    assert many["people"].slice(0, len(few["people"])).equals(few["people"])
+    assert {len(table) for table in households(0).values()} == {0}

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import re
 from collections.abc import Callable
 from itertools import combinations, product
 from pathlib import Path
@@ -31,7 +32,7 @@ from chicle.privacy import TestNoise
 from chicle.schema.layout import Layout
 from chicle.schema.linked import LinkedSchema
 from chicle.selection.levels import levels
-from chicle.sources import check_table, decode_table
+from chicle.sources import check_table, decode_table, limit_remarks
 from chicle.sources.frames import Form
 from chicle.sources.linked import LinkedSource
 from tests.linked_tables import DECLARED, RULES, TABLES, hospital
@@ -75,7 +76,7 @@ def test_the_wide_row_is_one_schema() -> None:
     assert schema.person is None
     assert schema.assumption is None
     assert "never violated" in str(schema)
-    assert len(schema.notes) == 2
+    assert len(schema.notes) == 1
 
 
 @pytest.mark.parametrize("ending", ["yaml", "json"])
@@ -239,6 +240,27 @@ def test_a_parent_with_too_few_children_is_refused() -> None:
         LinkedSource(hospital(), schema).records(Codec(schema))
 
 
+def test_tables_are_checked_each_and_together() -> None:
+    schema, tables = declared(), hospital()
+    assert check_table(tables, schema).fits
+    assert check_table(tables["visits"], schema.tables["visits"]).fits
+    assert len(limit_remarks(tables, schema)) == 2
+    wrong = {"patients": tables["patients"].assign(sex="x"), "visits": tables["visits"].assign(cost=-7_654_321.0)}
+    found = check_table(wrong, schema)
+    assert [text.split(" has")[0] for text in found.problems] == [
+        "table 'patients': column 'sex'",
+        "table 'visits': column 'cost'",
+    ]
+    assert "7654321" not in str(found)
+    assert list(check_table(wrong, schema, show=1).values) == ["patients.sex", "visits.cost"]
+    for case in ("the key is not unique", "a rule is broken", "keys of two types", "the key is missing"):
+        given, message = GIVEN[case]
+        (problem,) = check_table(given, schema).problems
+        assert re.search(message, problem), case
+    with pytest.raises(SchemaError, match="linked tables are given by name"):
+        check_table(tables["visits"], schema)
+
+
 def test_analyses_public_data_and_parts_are_refused() -> None:
     schema, tables = declared(), hospital()
     with pytest.raises(SchemaError, match="declared analyses are of one table"):
@@ -250,9 +272,6 @@ def test_analyses_public_data_and_parts_are_refused() -> None:
         list(synth.release_.sample_parts(10, seed=0))
     with pytest.raises(ParameterError, match="made on this machine"):
         synth.release_.sample_spark(None, 10)
-    with pytest.raises(SchemaError, match="checked one by one"):
-        check_table(tables["visits"], schema)
-    assert check_table(tables["visits"], schema.tables["visits"]).problems == ()
     with pytest.raises(ParameterError, match="linked tables have no partition yet"):
         chicle.Prism(**BUDGET).fit(tables, schema, partition=["sex"])
     with pytest.raises(ParameterError, match="label is measured of one table"):
@@ -579,6 +598,17 @@ def test_donors_agree_as_far_as_any_does(wanted: list[int], known: list[int]) ->
             assert known[row] // 2 == one // 2
 
 
+def test_donors_are_drawn_by_what_they_stand_for() -> None:
+    """On a fixed seed, within 5 sigma; where none agrees too."""
+    known, weights = np.array([3, 3, 3, 4]), np.array([1, 0, 3, 6])
+    found = donors([np.full(4_000, 3)], [known], np.random.default_rng(0), weights)
+    assert set(found.tolist()) == {0, 2}
+    assert abs((found == 2).mean() - 0.75) < 5 * (0.1875 / 4_000) ** 0.5
+    nowhere = donors([np.full(4_000, 9)], [known], np.random.default_rng(0), weights)
+    assert not (nowhere == 1).any()
+    assert abs((nowhere == 3).mean() - 0.6) < 5 * (0.24 / 4_000) ** 0.5
+
+
 # --- All the way -----------------------------------------------------------------------------------------------------
 
 FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
@@ -672,10 +702,28 @@ def test_evaluation_of_the_real_tables_is_zero() -> None:
 
 
 def test_a_plan_says_how_the_tables_share_the_budget() -> None:
+    schema = declared()
     for mechanism in (chicle.Prism, chicle.AIM):
-        plan = mechanism(**BUDGET).plan(declared(), n=10_000)
+        plan = mechanism(**BUDGET).plan(schema, n=10_000)
         assert "every release has sensitivity 1" in str(plan)
-        assert "weights of pairs take the place of a split" in str(plan)
+        assert "weights of pairs take its place: 2 inside 'patients'" in str(plan)
+        mine = [step.rho for step in plan.one_ways if step.of in ("sex", "born", schema.layout.number)]
+        told = re.search(r"1-ways of 'patients' .* get (\S+) % of the budget, those of 'visits' (\S+) %", str(plan))
+        assert told is not None
+        assert abs(float(told[1]) / 100 - sum(mine) / plan.budget.rho) < 6e-4
+        weights = [float(one) for one in re.findall(r"([\d.]+) % (?=of all weight|inside|between)", plan.notes[1])]
+        assert abs(sum(weights) - 100) < 0.3
+        inside = sum(schema.workload[pair] for pair in combinations(("sex", "born", schema.layout.number), 2))
+        assert abs(weights[0] / 100 - inside / sum(schema.workload.values())) < 6e-4
+
+
+def test_a_plan_speaks_of_weights_only_where_they_count() -> None:
+    asked = chicle.AIM(**BUDGET, workload=[("sex", "born")])
+    for synth in (chicle.PrivSyn(**BUDGET), chicle.Independent(**BUDGET), asked):
+        plan = str(synth.plan(declared(), n=10_000))
+        assert "no fixed split between both tables" in plan
+        assert "weights of pairs" not in plan
+    assert not chicle.Prism(**BUDGET).plan({"a": 2, "b": 3}).notes
 
 
 def test_aim_gets_the_workload_of_the_schema() -> None:
@@ -695,11 +743,11 @@ def test_a_report_shows_the_wide_rows(tmp_path: Path) -> None:
     assert "NOT PRIVATE" in private
 
 
-def test_weights_halve_from_slot_to_slot() -> None:
+def test_weights_fall_from_slot_to_slot() -> None:
     workload = Layout("p", "c", ("x",), ("a", "b"), least=0, most=9, wide=2).workload()
     own = {label: workload[f"c[{label}].a", f"c[{label}].b"] for label in ("1", "2", "later")}
-    assert math.isclose(own["1"], 2 * own["2"])
-    assert math.isclose(own["2"], own["later"]), "1/4 + 1/8 + ...: all later children together"
+    assert math.isclose(0.7 * own["1"], own["2"])
+    assert math.isclose(own["later"], own["2"] * 0.7 / (1 - 0.7)), "all later ones together"
     assert ("c[1].a", "c[later].a") not in workload
     assert workload["c[before].a", "c[later].a"] > 0
 

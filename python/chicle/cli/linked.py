@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from chicle._write import replacing, trying
-from chicle.cli.arguments import Parser
+from chicle.cli.arguments import Parser, tables
 from chicle.cli.ledger import opened_ledger
 from chicle.cli.output import check_output, estimated_rows
 from chicle.cli.terminal import Progress, say, warn
@@ -26,12 +26,11 @@ from chicle.releases.release import Release
 from chicle.schema import Schema
 from chicle.schema.linked import LinkedSchema
 from chicle.sources import decode_table
-from chicle.sources.files import find_files
 from chicle.sources.frames import Form
 from chicle.sources.linked import LinkedSource
 from chicle.sources.table_files import check_ending, write_explained
 
-__all__ = ["add_ending", "add_tables", "check_tables", "in_folder", "run_linked", "sample_linked"]
+__all__ = ["add_ending", "add_tables", "check_tables", "in_folder", "named", "run_linked", "sample_linked"]
 
 _ENDINGS = ("csv", "parquet", "arrow")
 _RELEASE = "release.chicle"
@@ -46,7 +45,6 @@ def add_tables(parser: Parser) -> None:
         default=[],
         help="one of several linked tables, instead of DATA: its name in the schema, and a file or a pattern",
     )
-    add_ending(parser)
 
 
 def add_ending(parser: Parser) -> None:
@@ -86,7 +84,7 @@ def run_linked(
     schema, synth, asked = mechanism(arguments)
     if not isinstance(schema, LinkedSchema):
         raise SchemaError(f"{arguments.schema} declares one table; for linked ones write `tables:` with each of them")
-    given = _named(arguments.table)
+    given = named(arguments)
     if arguments.release is None and not arguments.no_release:
         arguments.release = str(Path(arguments.output, _RELEASE))
     kept = [] if arguments.ledger is None else [arguments.ledger]
@@ -112,13 +110,22 @@ def run_linked(
     return 0
 
 
-def sample_linked(release: Release, schema: LinkedSchema, arguments: argparse.Namespace) -> int:
-    """Draw linked tables from a release into a folder; return the exit code."""
-    if arguments.where or arguments.given is not None:
-        raise ParameterError("--where and --given are for one table; a release of linked tables is drawn whole")
-    folder = _folder(arguments, schema, [arguments.release])
+def sample_linked(
+    release: Release, schema: LinkedSchema, arguments: argparse.Namespace, where: Mapping[str, Any] | None
+) -> int:
+    """Draw linked tables from a release into a folder; return the exit code.
+
+    Parameters
+    ----------
+    release, schema, arguments
+        What to draw from, and how.
+    where
+        Values of columns of the parents, as for `Release.sample`.
+    """
+    given = [] if arguments.given is None else [arguments.given]
+    folder = _folder(arguments, schema, [arguments.release, *given])
     with Progress(quiet=arguments.quiet) as progress:
-        rows = _write(release, arguments, folder, progress)
+        rows = _write(release, arguments, folder, progress, where=where, given=arguments.given)
     _say(release, rows, arguments, kept=None, paid=False)
     return 0
 
@@ -147,13 +154,14 @@ def _is_table(path: Path) -> bool:
     return True
 
 
-def _named(texts: list[str]) -> dict[str, list[Path]]:
+def named(arguments: argparse.Namespace) -> dict[str, list[Path]]:
+    """Return the files of each table of `--table NAME=FILE`."""
     found: dict[str, list[Path]] = {}
-    for text in texts:
+    for text in arguments.table:
         name, equals, pattern = text.partition("=")
         if not (name and equals and pattern):
             raise ParameterError(f"--table takes NAME=FILE, such as patients=patients.csv, not {text!r}")
-        found.setdefault(name, []).extend(find_files(pattern))
+        found.setdefault(name, []).extend(tables(arguments, pattern))
     return found
 
 
@@ -185,13 +193,25 @@ def _rehearse(schema: LinkedSchema, form: Form, folder: Path, ending: str | None
             write_explained(made[name], beside, path)
 
 
-def _write(release: Release, arguments: argparse.Namespace, folder: Path, progress: Progress) -> dict[str, int]:
+def _write(
+    release: Release,
+    arguments: argparse.Namespace,
+    folder: Path,
+    progress: Progress,
+    *,
+    where: Mapping[str, Any] | None = None,
+    given: str | None = None,
+) -> dict[str, int]:
     """Draw the tables, write each, and return how many rows it has."""
     schema = release.schema
     assert isinstance(schema, LinkedSchema)  # noqa: S101 - the callers' case
     progress.say("making records")
-    rows = estimated_rows(release) if arguments.n is None else arguments.n
-    made: Mapping[str, Any] = release.sample(rows, arguments.seed, threads=arguments.threads, progress=progress.note)
+    rows = arguments.n
+    if rows is None and where is None and given is None:
+        rows = estimated_rows(release)
+    made: Mapping[str, Any] = release.sample(
+        rows, arguments.seed, where=where, given=given, threads=arguments.threads, progress=progress.note
+    )
     found = {}
     for name, path in _paths(folder, schema, arguments.ending).items():
         table = made[name] if isinstance(made[name], pa.Table) else pa.table(made[name])

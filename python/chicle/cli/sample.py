@@ -31,6 +31,7 @@ Example:
 
 A release of linked tables, such as patients and their visits, is drawn into a folder with a file for each:
   chicle sample hospital.chicle -o made --ending parquet
+  chicle sample hospital.chicle -o women --where sex=f           # a column of the patients
 
 A release holds noisy counts and no records. Drawing from it spends no budget: draw as often as you like.
 """
@@ -61,13 +62,14 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
 def _run(arguments: argparse.Namespace) -> int:
     check_draw(arguments)
     release = load(arguments.release)
+    if arguments.given is not None and (arguments.where or arguments.n is not None):
+        raise ParameterError("--given has a row for each row to make; leave -n and --where out")
     if isinstance(release.schema, LinkedSchema):
-        return sample_linked(release, release.schema, arguments)
+        parents = release.schema.tables[release.schema.parent.name]
+        return sample_linked(release, release.schema, arguments, _conditions(arguments.where or [], parents) or None)
     check_ending(arguments.output, written=True)
     check_output(arguments.output, arguments.force, inputs=[arguments.release])
     if arguments.given is not None:
-        if arguments.where or arguments.n is not None:
-            raise ParameterError("--given has a row for each row to make; leave -n and --where out")
         check_output(arguments.output, arguments.force, inputs=[arguments.given])
     conditions = _conditions(arguments.where or [], release.schema)
     with Progress(quiet=arguments.quiet) as progress:

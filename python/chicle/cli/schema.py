@@ -8,8 +8,10 @@ from typing import Any
 
 from chicle._write import replacing
 from chicle.cli.arguments import add_dialect, add_output, command, subcommands, tables
+from chicle.cli.linked import add_tables, named
 from chicle.cli.output import check_output
 from chicle.cli.terminal import say, warn
+from chicle.errors import ParameterError
 from chicle.schema import Schema
 from chicle.sources import check_table
 from chicle.sources.draft import draft_schema
@@ -36,6 +38,7 @@ Then set `reviewed: true` at the top; `chicle synth` refuses a draft.
 _CHECK_HELP = """\
 Example:
   chicle schema check people.csv people.yaml
+  chicle schema check --table patients=patients.csv --table visits='visits-*.parquet' hospital.yaml
 
 Prints the columns that do not fit, the rule and the fix; a value only with --show-values, and never a count.
 Exit code 0 if the table fits, 1 if it does not.
@@ -51,13 +54,14 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     add_dialect(made)
     made.set_defaults(run=_draft)
     made = command(both, "check", "list what in a table does not fit a schema, without showing a value", _CHECK_HELP)
-    made.add_argument("data", metavar="DATA", nargs="+", help="the private table: a file, several, or a pattern")
+    made.add_argument("data", metavar="DATA", nargs="*", help="the private table: a file, several, or a pattern")
     made.add_argument("schema", metavar="SCHEMA", help="the schema, YAML or JSON")
+    add_tables(made)
     made.add_argument("--json", action="store_true", help="print JSON instead of sentences")
     made.add_argument(
         "--show-values",
         action="store_true",
-        help="also list some values that do not fit, and what `max_records` leaves out: NOT PRIVATE, for your eyes",
+        help="also list some values that do not fit, and what limits leave out: NOT PRIVATE, for your eyes",
     )
     add_dialect(made)
     made.set_defaults(run=_check)
@@ -78,7 +82,9 @@ def _draft(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     schema = Schema.load(arguments.schema)
-    paths = tables(arguments, arguments.data)
+    if bool(arguments.table) == bool(arguments.data):
+        raise ParameterError("name a table: DATA, or several linked ones, each with --table NAME=FILE; not both")
+    paths = named(arguments) if arguments.table else tables(arguments, arguments.data)
     check = check_table(paths, schema, show=_SHOWN if arguments.show_values else 0)
     left_out = limit_remarks(paths, schema) if arguments.show_values and check.fits else ()
     shown = {"NOT PRIVATE": {"values": check.values, "rows of persons": left_out}} if arguments.show_values else {}

@@ -29,7 +29,7 @@ from chicle.cli.arguments import (
     tables,
 )
 from chicle.cli.ledger import add_ledger, check_ledger, opened_ledger
-from chicle.cli.linked import add_tables, check_tables, run_linked
+from chicle.cli.linked import add_ending, add_tables, check_tables, run_linked
 from chicle.cli.output import check_output, rehearse, write_sample
 from chicle.cli.spark import add_engine, check_engine, check_spark_output, read_spark, spark_session, write_spark
 from chicle.cli.summary import say_summary
@@ -83,6 +83,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made = command(commands, "synth", "make a synthetic table, spending a privacy budget", _HELP)
     made.add_argument("data", metavar="DATA", nargs="*", help="the private table: a file, several, or a pattern")
     add_tables(made)
+    add_ending(made)
     made.add_argument("-s", "--schema", required=True, help="the reviewed schema, YAML or JSON")
     add_output(made, "the file of the synthetic table: .csv, .csv.gz, .tsv, .parquet, .arrow or .feather")
     add_budget(made)

@@ -153,6 +153,10 @@ class AIM(Mechanism):
         made.workload = schema.workload
         return made
 
+    def weighs(self, schema: Schema) -> bool:
+        """Return whether it weighs pairs as the schema says: where no other workload was given."""
+        return schema.workload is not None and self.workload == schema.workload
+
     def _run_records(self, desk: Desk) -> Model:
         options = check_options(self.options)
         basis = begin(desk, options, lambda table: Split.of(table, options))

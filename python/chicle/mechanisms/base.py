@@ -218,6 +218,11 @@ class Mechanism(ABC):
             setattr(self, name, value)
         return self
 
+    def weighs(self, schema: Schema) -> bool:
+        """Return whether this mechanism weighs attributes as the schema says, where it says something."""
+        del schema
+        return False
+
     def plan(
         self,
         schema: Schema | Declaration,
@@ -275,7 +280,9 @@ class Mechanism(ABC):
             records = integer("n", n, 0)
             mine = plan_steps(parted, sizes, table.domain, rho=table.rho, k=table.k, n=records, public=rows, steps=own)
         steps = [*bought, *mine, *answers.steps()]
-        notes = (*declared.notes, *(() if rows is None else (rows.note,)))
+        one_ways = {step.of: step.rho / budget.rho for step in steps if step.release == "1-way"}
+        split = declared.split(one_ways, weighed=self.weighs(declared))
+        notes = (*declared.notes, *split, *(() if rows is None else (rows.note,)))
         return Plan(self.title, budget, steps, n, self.cost(table), answers.expected(n), notes)
 
     def sweep(self, schema: Schema, epsilons: Iterable[float], n: int = 100_000) -> Sweep:

@@ -32,6 +32,7 @@ from chicle.mechanisms.prism_options import PrismOptions, check_options
 from chicle.mechanisms.second_stage import planned_share, second_stages, share_of_first_stage, with_second_stage
 from chicle.mechanisms.stages import Setting, Stages, score_stage, selected_stage
 from chicle.models.base import Model
+from chicle.schema import Schema
 from chicle.selection.expected_error import steady
 from chicle.selection.sets import Packing, choose_sets
 
@@ -68,6 +69,10 @@ class Prism(Mechanism):
         """Raise for options of another kind."""
         del domain
         check_options(self.options)
+
+    def weighs(self, schema: Schema) -> bool:
+        """Return whether it weighs pairs as the schema says: where the schema says something."""
+        return schema.workload is not None
 
     def stages(self, setting: Setting) -> Stages:
         """Split the budget as for `n` records; a fit measures their number privately."""

@@ -31,8 +31,8 @@ BEFORE, LATER = "before", "later"
 class Weights:
     """How much pairs of attributes of a wide row matter; they take the place of a split of the budget.
 
-    Those of children are shared out among slots, each by a public guess of how many parents have that many children:
-    half as many for each further child. The slots of later children stand for all of these.
+    Those of children are shared out among slots: each further one has `fewer` times the weight of the one before, for
+    fewer parents have so many children. It is a public guess; the slots of later children stand for all of these.
     """
 
     parents: float = 2.0
@@ -40,7 +40,7 @@ class Weights:
     across: float = 1.0
     consecutive: float = 1.0
     others: float = 0.4
-    fewer: float = 0.5
+    fewer: float = 0.7
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,10 @@ class Layout:
     def slot(self, label: str) -> list[str]:
         """Return the attributes of a slot."""
         return [self.name(label, column) for column in self.children]
+
+    def slot_of(self, name: str) -> str | None:
+        """Return the label of the slot of an attribute; None for those of the parent, and for the number."""
+        return next((label for label in self.slots if name in self.slot(label)), None)
 
     @cached_property
     def presence(self) -> Presence:

@@ -6,6 +6,7 @@ row a person. So a fit, a plan, a ledger and a release need to know nothing else
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, product
 from types import MappingProxyType
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chicle._text import percent
 from chicle.columns import Column, Identifier, Integer
 from chicle.columns.declare import unknown
 from chicle.columns.slot import Slot
@@ -139,21 +141,54 @@ class LinkedSchema(Schema):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How a row of the wide table is made, and how the budget is split between both tables."""
-        layout, weights = self.layout, Weights()
+        """How a row of the wide table is made."""
+        layout = self.layout
         slots = f"the first {layout.wide} have a slot each" if layout.chained else "each in a slot of its own"
         later = ", and one of the later ones a further slot, from which all later ones are made" * layout.chained
-        parent, child = repr(layout.parent), repr(layout.child)
         return (
             (
-                f"One record is a row of {parent} with all its rows of {child}, at most {layout.most}; {slots}{later}. "
-                "So every release has sensitivity 1, for both tables."
+                f"One record is a row of {layout.parent!r} with all its rows of {layout.child!r}, at most {layout.most}"
+                f"; {slots}{later}. So every release has sensitivity 1, for both tables."
             ),
+        )
+
+    def split(self, one_ways: Mapping[str, float], *, weighed: bool) -> tuple[str, ...]:
+        """Return how a budget is split between both tables, and why, for a plan.
+
+        Parameters
+        ----------
+        one_ways
+            For each attribute the share of the budget that its 1-way gets.
+        weighed
+            Whether the mechanism weighs pairs as `workload` says.
+        """
+        layout, weights = self.layout, Weights()
+        parent, child = repr(layout.parent), repr(layout.child)
+        slots = set(layout.presence.thresholds)
+        shares = [
+            math.fsum(one_ways[name] for name in one_ways if (name in slots) is inside) for inside in (False, True)
+        ]
+        singles = (
+            f"1-ways of {parent} and of the number of {child} get {percent(shares[0])} of the budget, those of {child} "
+            f"{percent(shares[1])}; tables of several columns get the rest, as the data say. "
+        )
+        why = "There is no fixed split between both tables, because a release of either has sensitivity 1"
+        if not weighed:
+            return (f"{singles if one_ways else ''}{why}, and this mechanism treats all columns of wide rows alike.",)
+        parts = {"parents": 0.0, "within": 0.0, "across": 0.0, "between": 0.0}
+        for pair, weight in self.workload.items():
+            labels = [layout.slot_of(name) for name in pair]
+            inside = sum(label is not None for label in labels)
+            parts[("parents", "across", "within" if labels[0] == labels[1] else "between")[inside]] += weight
+        of_all = {name: percent(part / math.fsum(parts.values())) for name, part in parts.items()}
+        return (
             (
-                f"Both tables share one budget; weights of pairs take the place of a split: {weights.parents:g} inside "
-                f"{parent}, {weights.within:g} inside one of {child}, {weights.across:g} between both, "
-                f"{weights.consecutive:g} between one of {child} and the next, {weights.others:g} between others; each "
-                "further slot counts half as much as the one before, as a guess of how many are there."
+                f"{singles}{why}; weights of pairs take its place: {weights.parents:g} inside {parent}, "
+                f"{weights.within:g} inside one of {child}, {weights.across:g} between both, {weights.consecutive:g} "
+                f"between one of {child} and the next, {weights.others:g} between others; each further slot counts "
+                f"{weights.fewer:g} times as much as the one before, for fewer have so many. So {of_all['parents']} of "
+                f"all weight is inside {parent}, {of_all['within']} inside {child}, {of_all['across']} between both, "
+                f"and {of_all['between']} between several of {child}."
             ),
         )
 

@@ -324,6 +324,11 @@ class Schema:
         """What a reader of a plan should know about the records of this schema."""
         return ()
 
+    def split(self, one_ways: Mapping[str, float], *, weighed: bool) -> tuple[str, ...]:
+        """Return how a budget is split between tables, where there are several: see `LinkedSchema.split`."""
+        del one_ways, weighed
+        return ()
+
     @property
     def workload(self) -> Workload | None:
         """The marginals that matter more than others, where the declaration itself tells; else None."""

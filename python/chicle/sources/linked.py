@@ -33,7 +33,7 @@ from chicle.sources.source import Source
 from chicle.sources.tasks import Columns, Task
 from chicle.sources.tasks import join as joined_records
 
-__all__ = ["LinkedSource", "decode_linked"]
+__all__ = ["LinkedSource", "check_named", "decode_linked"]
 
 _Task = TypeVar("_Task", bound=Task[Any])
 
@@ -57,19 +57,7 @@ class LinkedSource(Source):
         super().__init__(schema, threads=threads)
         self._schema = schema
         self._held: tuple[dict[str, Records], Joined] | None = None
-        names = ", ".join(map(repr, schema.tables))
-        if not isinstance(given, Mapping) or isinstance(given, Records):
-            raise SchemaError(
-                f"linked tables are given by name, as a mapping with {names}, not as {type(given).__name__}"
-            )
-        for name in schema.tables:
-            if name not in given:
-                raise SchemaError(f"table {name!r} is declared but not given; give {names}")
-        for name, table in given.items():
-            if name not in schema.tables:
-                raise SchemaError(f"table {name!r} is given but not declared; the schema has {names}")
-            if is_spark(table) or is_dask(table):
-                raise SchemaError(f"table {name!r}: linked tables are read on this machine; give a frame or files")
+        check_named(given, schema)
         self._tables = {}
         for name, one in schema.tables.items():
             with _at(name):
@@ -207,6 +195,21 @@ def _at(table: str) -> Iterator[None]:
         yield
     except SchemaError as error:
         raise SchemaError(f"table {table!r}: {error}") from None
+
+
+def check_named(given: Any, schema: LinkedSchema) -> None:  # noqa: ANN401
+    """Raise unless linked tables are given by name, each that the schema declares and no other."""
+    names = ", ".join(map(repr, schema.tables))
+    if not isinstance(given, Mapping) or isinstance(given, Records):
+        raise SchemaError(f"linked tables are given by name, as a mapping with {names}, not as {type(given).__name__}")
+    for name in schema.tables:
+        if name not in given:
+            raise SchemaError(f"table {name!r} is declared but not given; give {names}")
+    for name, table in given.items():
+        if name not in schema.tables:
+            raise SchemaError(f"table {name!r} is given but not declared; the schema has {names}")
+        if is_spark(table) or is_dask(table):
+            raise SchemaError(f"table {name!r}: linked tables are read on this machine; give a frame or files")
 
 
 def decode_linked(

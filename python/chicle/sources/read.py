@@ -14,13 +14,14 @@ from chicle.codecs.check import Check
 from chicle.codecs.codec import with_person
 from chicle.counting.records import Records
 from chicle.errors import ParameterError, SchemaError
+from chicle.linked.remarks import remarks
 from chicle.schema import Schema
 from chicle.schema.linked import LinkedSchema
 from chicle.sources.engines.dask import DaskSource, is_dask
 from chicle.sources.engines.spark import SparkSource, is_spark
 from chicle.sources.files import Files, find_files
 from chicle.sources.frames import Form
-from chicle.sources.linked import LinkedSource, decode_linked
+from chicle.sources.linked import LinkedSource, check_named, decode_linked
 from chicle.sources.local import CodedSource, LocalSource, go_over, is_coded, reader_of
 from chicle.sources.readers import Batch, Reader
 from chicle.sources.source import IN_MEMORY, Source
@@ -109,7 +110,7 @@ def check_table(given: Any, schema: Schema, *, synthetic: bool = False, show: in
     Parameters
     ----------
     given, schema, synthetic
-        As for `read_records`.
+        As for `read_records`. Linked tables are checked each by itself, and then together.
     show
         How many values that do not fit to return for each column: NOT PRIVATE.
 
@@ -124,7 +125,7 @@ def check_table(given: Any, schema: Schema, *, synthetic: bool = False, show: in
       column 'age' has a number outside its bounds; widen `min` and `max`, or write `outside: clamp`
     """
     if isinstance(schema, LinkedSchema):
-        raise SchemaError("linked tables are checked one by one: give a table, and its schema of `schema.tables`")
+        return _check_linked(given, schema, synthetic=synthetic, show=show)
     declared = _of_nobody(schema) if synthetic else schema
     task = CheckTable(Codec(declared), show=show)
     readers = [reader_of(given, declared)]
@@ -135,10 +136,28 @@ def check_table(given: Any, schema: Schema, *, synthetic: bool = False, show: in
     return Check(tuple(task.problems), {name: tuple(values) for name, values in task.values.items()})
 
 
+def _check_linked(given: Any, schema: LinkedSchema, *, synthetic: bool, show: int) -> Check:  # noqa: ANN401
+    """Check linked tables each by itself; where all fit, also their keys, and the rules across them."""
+    check_named(given, schema)
+    problems: list[str] = []
+    values: dict[str, tuple[str, ...]] = {}
+    for name, one in schema.tables.items():
+        found = check_table(given[name], one, synthetic=synthetic, show=show)
+        problems += [f"table {name!r}: {problem}" for problem in found.problems]
+        values.update({f"{name}.{column}": some for column, some in found.values.items()})
+    if not problems:
+        try:
+            LinkedSource(given, schema).records(Codec(schema))
+        except SchemaError as error:
+            problems.append(str(error))
+    return Check(tuple(problems), values)
+
+
 def limit_remarks(given: Any, schema: Schema) -> tuple[str, ...]:  # noqa: ANN401 - any table
     """Return sentences on the rows that `max_records` leaves out, and what other limits would: NOT PRIVATE.
 
-    Empty without a person column, for records, and for batches that can be read only once.
+    Of linked tables, on the children without a parent, or beyond `max_per_parent`. Empty without a person column, for
+    records, and for batches that can be read only once.
 
     Examples
     --------
@@ -146,7 +165,11 @@ def limit_remarks(given: Any, schema: Schema) -> tuple[str, ...]:  # noqa: ANN40
     >>> limit_remarks({"x": [0, 1, 1, 0], "id": [7, 7, 7, 8]}, schema)[0]
     "Of each value of 'id' at most 1 row is kept: 50.0% of the rows are left out, of 50.0% of the persons."
     """
-    if schema.person is None or isinstance(given, (Records, Iterator, pa.RecordBatchReader)):
+    if isinstance(given, (Records, Iterator, pa.RecordBatchReader)):
+        return ()
+    if isinstance(schema, LinkedSchema):
+        return remarks(schema.layout, LinkedSource(given, schema).joined()[1])
+    if schema.person is None:
         return ()
     cells = np.arange(1, _MOST_ROWS + 1, dtype=np.int64)
     opened = given if isinstance(given, Source) else open_source(given, schema)
