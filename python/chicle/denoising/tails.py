@@ -16,6 +16,9 @@ are estimated together.
    well above the noise stay as they are.
 5. The sum is made right in proportion to what is uncertain of each cell.
 
+Noise may be correlated: where some tables know a few groups of cells and one table knows each cell, the sum of a group
+is far better known than its cells are. All steps above use the covariance.
+
 Constants were set by simulations over all five tables of `benches/tails.py`, which is no judge of them therefore. Cost:
 about 300 laws times the cells.
 """
@@ -47,15 +50,51 @@ _CAUTION = 0.5  # exponent of the mean over laws: below 1, counts that few laws 
 _EMPTY = 1e-9
 
 
-def steady_tails(values: Floats, variances: Floats, starts: Floats, total: float) -> Floats:
+class _Noise:
+    """The noise of some cells: its covariance matrix, or the variances of independent noise."""
+
+    def __init__(self, covariance: Floats) -> None:
+        self._covariance = covariance
+        variances = covariance if covariance.ndim == 1 else np.diagonal(covariance)
+        self.sigma: Floats = np.sqrt(np.maximum(variances, _EMPTY))
+
+    def of(self, cells: npt.NDArray[np.int64] | slice) -> _Noise:
+        """Return the noise of some of the cells, in this order."""
+        return _Noise(self._covariance[cells] if self._covariance.ndim == 1 else self._covariance[cells][:, cells])
+
+    def beside(self, cell: int, others: slice) -> float:
+        """Return what a cell adds to the variance of the sum of others."""
+        both = 0.0 if self._covariance.ndim == 1 else 2 * float(self._covariance[others, cell].sum())
+        return float(self.sigma[cell] ** 2) + both
+
+    def of_sum(self) -> float:
+        """Return the variance of the sum of all cells."""
+        return max(float(self._covariance.sum()), _EMPTY)
+
+    def weigh(self, signals: Floats, misfit: Floats) -> Floats:
+        """Return signals, one a row, times the inverse of the covariance of this noise and an independent misfit."""
+        if self._covariance.ndim == 1:
+            return np.asarray(signals / (self.sigma**2 + misfit))
+        return np.linalg.solve(self._covariance + np.diag(misfit + _EMPTY), signals.T).T
+
+    def settle(self, values: Floats, expected: Floats, apart: Floats) -> tuple[Floats, Floats]:
+        """Return the mean and the variance of counts that lie apart from expected ones with these variances."""
+        if self._covariance.ndim == 1:
+            gain = apart / (self.sigma**2 + apart)
+            return expected + gain * (values - expected), apart * (1 - gain)
+        weights = self.weigh(np.eye(len(values)), apart)
+        return expected + apart * (weights @ (values - expected)), apart * (1 - apart * np.diagonal(weights))
+
+
+def steady_tails(values: Floats, noise: Floats, starts: Floats, total: float) -> Floats:
     """Return estimated counts: not negative, with the given total, and with tails that fall.
 
     Parameters
     ----------
     values
         Noisy counts of cells that have an order.
-    variances
-        The variance of the noise in each.
+    noise
+        The variance of the noise in each, or the covariance matrix.
     starts
         The start of each cell, and the end of the last.
     total
@@ -69,64 +108,63 @@ def steady_tails(values: Floats, variances: Floats, starts: Floats, total: float
     >>> round(float(np.maximum(noisy, 0)[10:].sum())), round(float(made[10:].sum()))
     (807, 6)
     """
-    if len(values) < 3 or not variances.any():
-        return _with_total(np.maximum(values, 0.0), np.maximum(variances, 1.0), total)
-    sigma = np.sqrt(np.maximum(variances, _EMPTY))
+    known = _Noise(noise)
+    if len(values) < 3 or not noise.any():
+        return _with_total(np.maximum(values, 0.0), np.maximum(known.sigma**2, 1.0), total)
     clear = NormalDist().inv_cdf(1 - _CHANCE / len(values))
     single = alone(starts)
-    expected = _spread(values, sigma, np.diff(starts), clear)
-    found = _tail(values, sigma, starts, single, clear)
+    expected = _spread(values, known, np.diff(starts), clear)
+    found = _tail(values, known, starts, single, clear)
     expected[len(values) - len(found) :] = found
-    found = _tail(values[::-1], sigma[::-1], -starts[::-1], single[::-1], clear)
+    found = _tail(values[::-1], known.of(np.arange(len(values))[::-1]), -starts[::-1], single[::-1], clear)
     expected[: len(found)] = found[::-1]
     expected[single] = np.maximum(values[single], 0.0)
     apart = (_APART * expected) ** 2 + _EMPTY
-    precision = 1 / sigma**2 + 1 / apart
-    counts = np.maximum((values / sigma**2 + expected / apart) / precision, 0.0)
-    return _with_total(counts, 1 / precision, total)
+    counts, left = known.settle(values, expected, apart)
+    return _with_total(np.maximum(counts, 0.0), np.maximum(left, _EMPTY**2), total)
 
 
-def _groups(values: Floats, sigma: Floats, clear: float) -> list[tuple[int, int]]:
+def _groups(values: Floats, noise: _Noise, clear: float) -> list[tuple[int, int]]:
     """Return ranges of cells, from the first on, each as short as it may be to stand out."""
     found = []
     begin, total, variance = 0, 0.0, 0.0
-    for cell, (value, spread) in enumerate(zip(values.tolist(), (sigma**2).tolist(), strict=True)):
-        total, variance = total + value, variance + spread
-        if total >= clear * math.sqrt(variance):
+    for cell, value in enumerate(values.tolist()):
+        total, variance = total + value, variance + noise.beside(cell, slice(begin, cell))
+        if total >= clear * math.sqrt(max(variance, _EMPTY)):
             found.append((begin, cell + 1))
             begin, total, variance = cell + 1, 0.0, 0.0
     return found
 
 
-def _spread(values: Floats, sigma: Floats, widths: Floats, clear: float) -> Floats:
+def _spread(values: Floats, noise: _Noise, widths: Floats, clear: float) -> Floats:
     """Return expected counts: those of groups spread evenly over the cells that do not stand out themselves."""
     expected = np.zeros(len(values))
-    there = values >= clear * sigma
+    there = values >= clear * noise.sigma
     expected[there] = values[there]
-    for begin, end in _groups(values, sigma, clear):
+    for begin, end in _groups(values, noise, clear):
         rest = begin + np.flatnonzero(~there[begin:end])
         total = max(float(values[rest].sum()), 0.0)
         if total > 0:
-            kept = total**2 / (total**2 + float((sigma[rest] ** 2).sum()))
+            kept = total**2 / (total**2 + noise.of(rest).of_sum())
             expected[rest] = kept * total * widths[rest] / widths[rest].sum()
     return expected
 
 
-def _tail(values: Floats, sigma: Floats, starts: Floats, single: Mask, clear: float) -> Floats:
+def _tail(values: Floats, noise: _Noise, starts: Floats, single: Mask, clear: float) -> Floats:
     """Return the expected counts of the last cells, as many as the upper tail has."""
-    lonely = single | _lonely(values, sigma, clear)
-    groups = [one for one in _groups(values, sigma, clear) if not lonely[one[1] - 1]][-_GROUPS:]
+    lonely = single | _lonely(values, noise.sigma, clear)
+    groups = [one for one in _groups(values, noise, clear) if not lonely[one[1] - 1]][-_GROUPS:]
     if len(groups) < 2:
         return np.empty(0)
     density = [values[begin:end].sum() / (starts[end] - starts[begin]) for begin, end in groups]
     begin = groups[int(np.argmax(density))][0]
     if begin >= len(values) - 1:
         return np.empty(0)
-    values, sigma, starts, single = values[begin:], sigma[begin:], starts[begin:], single[begin:]
+    values, noise, starts, single = values[begin:], noise.of(slice(begin, None)), starts[begin:], single[begin:]
     apart = lonely[begin:]
     for _ in range(2):
-        expected = _law(values, sigma, starts, apart)
-        far = single | (values - expected > clear * np.sqrt(sigma**2 + (expected / 2) ** 2))
+        expected = _law(values, noise, starts, apart)
+        far = single | (values - expected > clear * np.sqrt(noise.sigma**2 + (expected / 2) ** 2))
         beyond = np.append(single[:1], far[1:])  # the law begins in the first cell, so that one is always evidence
         if (beyond == apart).all():
             break
@@ -144,18 +182,19 @@ def _lonely(values: Floats, sigma: Floats, clear: float) -> Mask:
     return lonely
 
 
-def _law(values: Floats, sigma: Floats, starts: Floats, apart: Mask) -> Floats:
+def _law(values: Floats, noise: _Noise, starts: Floats, apart: Mask) -> Floats:
     """Return the posterior mean of a tail's counts over generalised Pareto laws; cells `apart` are no evidence."""
-    weights = np.where(apart, 0.0, 1 / (sigma**2 + (_MISFIT * np.maximum(values, 0.0)) ** 2))
+    used = np.flatnonzero(~apart)
     beyond = starts - starts[0]
     scales = np.geomspace(0.2 * np.median(np.diff(beyond)[:3]), beyond[-1], _SCALES)
     shares = np.concatenate([_shares(beyond, scales, shape) for shape in _SHAPES])
     prior = np.repeat(-0.5 * ((_SHAPES - _SHAPE) / _SHAPE_SD) ** 2, _SCALES)
     # The tail's total has a Gaussian likelihood of this mean and precision, and is not negative.
-    precision = shares**2 @ weights
+    weighed = noise.of(used).weigh(shares[:, used], (_MISFIT * np.maximum(values[used], 0.0)) ** 2)
+    precision = (weighed * shares[:, used]).sum(axis=1)
     usable = precision > 0
     shares, prior, precision = shares[usable], prior[usable], precision[usable]
-    mean = (shares @ (weights * values)) / precision
+    mean = (weighed[usable] @ values[used]) / precision
     standard = mean * np.sqrt(precision)
     mass = np.array([0.5 * math.erfc(-one / math.sqrt(2)) for one in standard])
     mass = np.maximum(mass, 1e-300)

@@ -2,7 +2,7 @@
 
 Models fit noisy tables, and records cannot be negative, so noise in the empty cells of a tail becomes records there.
 Any model has this bias, so it is removed after the model: for each ordered attribute, the margins of all tables are
-absorbed into one estimate (`chicle.denoising.absorb`), its tails are denoised (`chicle.denoising.tails`), and as few
+pooled into one estimate (`chicle.denoising.pooled`), its tails are denoised (`chicle.denoising.tails`), and as few
 records as possible change their value so that the records have these counts. Those that leave a cell are chosen at
 random; the lowest of them go to the lowest cells that lack records.
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from chicle.codes import Codes
 from chicle.counting.records import Records
-from chicle.denoising.absorb import absorb
+from chicle.denoising.pooled import pooled
 from chicle.denoising.tails import steady_tails
 from chicle.domain import Domain
 from chicle.measurements.measurement import Measurement
@@ -52,11 +52,11 @@ def steady_one_ways(
         if not any(name in one.clique and name not in one.buckets for one in whole):
             continue
         size = domain[name]
-        # Before any measurement all values are alike, and nothing is known.
-        values, variances = absorb(name, np.full(size, total / size), np.full(size, max(total, 1.0) ** 2.0), whole)
+        values, noise = pooled(name, size, total, whole)
         there = len(starts) - 1
         known = float(values[:there].sum()) if there < size else float(total)
-        found[name] = steady_tails(values[:there], variances[:there], starts, max(known, 0.0))
+        noise = noise[:there] if noise.ndim == 1 else noise[:there, :there]
+        found[name] = steady_tails(values[:there], noise, starts, max(known, 0.0))
     return found
 
 
