@@ -134,6 +134,11 @@ class Plan:
         """The steps that release a single attribute."""
         return [step for step in self.steps if step.release == "1-way"]
 
+    @property
+    def pairs(self) -> list[Step]:
+        """The steps that say what error to expect in tables of several attributes."""
+        return [step for step in self.steps if step.release != "1-way" and step.error is not None]
+
     def to_json(self) -> str:
         """Return the plan as JSON."""
         return json.dumps(self.to_dict(), indent=1)
@@ -238,14 +243,13 @@ class Sweep:
         for plan in self.plans:
             sigmas = [step.sigma for step in plan.one_ways if step.sigma is not None]
             errors = [step.error for step in plan.one_ways if step.error is not None]
-            pairs = [step for step in plan.steps if step.release == "marginal" and step.error is not None]
             rows.append(
                 (
                     f"{plan.budget.epsilon:g}",
                     f"{plan.budget.rho:.4g}",
                     _range(min(sigmas, default=None), max(sigmas, default=None), digits=3) or "not measured",
                     _range(min(errors, default=None), max(errors, default=None)) or "not measured",
-                    _range(_least(pairs), _most(pairs)) or "not measured",
+                    _range(_least(plan.pairs), _most(plan.pairs)) or "not measured",
                 )
             )
         return rows

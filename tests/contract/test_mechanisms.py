@@ -61,6 +61,7 @@ MECHANISMS: dict[str, Make] = {
     "GEM-of-the-paper": lambda **given: chicle.GEM(published=True, rounds=2, components=8, **given),
     "RAP": lambda **given: chicle.RAP(per="query", rounds=2, queries=3, components=40, **given),
     "Prism-two-stages": lambda **given: chicle.Prism(options=chicle.PrismOptions(first_stage=0.5), **given),
+    "Prism-contrasts": lambda **given: chicle.Prism(options=chicle.PrismOptions(contrasts=True), **given),
     "PrivSyn-published": lambda **given: chicle.PrivSyn(form="published", options={"passes": 8}, **given),
 }
 

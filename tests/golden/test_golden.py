@@ -39,6 +39,7 @@ MECHANISMS: dict[str, Callable[..., Any]] = {
     "Prism": chicle.Prism,
     "Prism-replicated": lambda **given: chicle.Prism(options=chicle.PrismOptions(replicate=3), **given),
     "Prism-two-stages": lambda **given: chicle.Prism(options=chicle.PrismOptions(first_stage=0.5), **given),
+    "Prism-contrasts": lambda **given: chicle.Prism(options=chicle.PrismOptions(contrasts=True), **given),
 }
 DOMAIN = {"a": 2, "b": 3, "c": 30, "d": 4, "e": 12, "f": 2, "g": 1}
 

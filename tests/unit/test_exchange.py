@@ -56,7 +56,7 @@ def test_every_measurement_is_told_and_read_again(make: Make, tmp_path: Path) ->
     census = chicle.datasets.census(6_000, d=5)
     schema = Schema.from_cardinalities(census.domain, ordinal=["AGE"])
     release = make(**BUDGET).fit(census, schema).release_
-    whole = [measurement for measurement in release.measurements if measurement.whole]
+    whole = [measurement for measurement in release.tables if measurement.whole]
     pq.write_table(release.marginals(), tmp_path / "marginals.parquet")
     told = pq.read_table(tmp_path / "marginals.parquet")
     assert told.num_rows == sum(measurement.values.size for measurement in whole)
@@ -66,7 +66,7 @@ def test_every_measurement_is_told_and_read_again(make: Make, tmp_path: Path) ->
             Release.from_marginals(told, schema, claim=CLAIM)
         return
     again = Release.from_marginals(told, schema, claim=CLAIM)
-    for mine, theirs in zip(release.measurements, again.measurements, strict=True):
+    for mine, theirs in zip(release.tables, again.measurements, strict=True):
         assert (mine.clique, mine.sigma) == (theirs.clique, theirs.sigma)
         np.testing.assert_array_equal(mine.values, theirs.values)
         assert set(mine.buckets) == set(theirs.buckets)

@@ -42,6 +42,7 @@ def denoise(
     sharing: bool = True,
     pull: float = PULL,
     presence: Presence | None = None,
+    margins: Sequence[Measurement] | None = None,
 ) -> list[Measurement]:
     """Return denoised targets for descent over the merged domain: the 1-ways, then the tables.
 
@@ -63,6 +64,8 @@ def denoise(
         How far cells move towards their shrunk values, from 0 to 1.
     presence
         Which attributes are there only if a number says so: independence is then independence given that.
+    margins
+        The tables whose margins are absorbed; by default `tables`.
     """
     singles: list[Measurement] = []
     for one_way in one_ways:
@@ -70,7 +73,7 @@ def denoise(
         coded, merged = merge.over(one_way), merge.sizes(name).astype(np.float64)
         values, variances = coded.values.astype(np.float64), one_way.sigma**2 * merged
         if absorbing:
-            values, variances = absorb(name, values, variances, tables)
+            values, variances = absorb(name, values, variances, tables if margins is None else margins)
         sigma = math.sqrt(float(variances.sum() / merged.sum()))
         singles.append(replace(coded, values=onto_simplex(values, total), sigma=sigma))
     shares = {single.clique[0]: np.asarray(single.values, dtype=np.float64) / total for single in singles}

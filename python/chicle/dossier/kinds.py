@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chicle.measurements.contrasts import CONTRASTS
 from chicle.measurements.persons import PERSONS
 from chicle.privacy.events import DiscoveryEvent, Event, ExponentialEvent, GaussianEvent, ParallelEvent, PureEvent
 
@@ -41,6 +42,13 @@ _TABLE = Kind(
     "k in L2: all k rows of a person may lie in one cell; more for weighted sums of cells, by their weights",
     _GAUSSIAN,
     "tests/privacy/test_desk_measure.py",
+)
+_CONTRASTS = Kind(
+    "noisy contrasts of tables: what they say beyond their margins",
+    "k times the root of the product of 2 (1 - 1/m) in L2, for attributes of m values, of contrasts divided by their "
+    "weights",
+    f"{_GAUSSIAN} Contrasts of counts are integers; the noise of each is in proportion to its weight.",
+    "tests/privacy/test_contrasts.py",
 )
 _SCORES = Kind(
     "scores of cliques",
@@ -109,7 +117,10 @@ _GIVEN = Kind(
     "tests/privacy/test_primitives.py",
 )
 
-KINDS = (_TABLE, _SCORES, _CHOICE, _CELL, _VALUES, _BINS, _PERSONS, _SUMS, _LAPLACE, _PURE, _GROUPS, _GIVEN)
+KINDS = (
+    *(_TABLE, _SCORES, _CHOICE, _CELL, _VALUES, _BINS, _PERSONS, _SUMS, _LAPLACE, _PURE, _GROUPS, _GIVEN),
+    _CONTRASTS,
+)
 """Every kind."""
 
 
@@ -128,6 +139,8 @@ def kind_of(event: Event) -> Kind:
 
 def _of_gaussian(event: GaussianEvent) -> Kind:
     if event.clique is not None:
+        if event.purpose.startswith(CONTRASTS):
+            return _CONTRASTS
         return _BINS if event.purpose == "bins" else _TABLE
     if event.purpose == PERSONS:
         return _PERSONS

@@ -39,9 +39,12 @@ from chicle.domain import Clique, Domain
 from chicle.errors import DomainError
 from chicle.measurements.measurement import Measurement
 
-__all__ = ["Contrasts", "TablesOfContrasts", "contrast_sensitivity", "contrast_weights", "contrasts_of"]
+__all__ = ["CONTRASTS", "Contrasts", "TablesOfContrasts", "contrast_sensitivity", "contrast_weights", "contrasts_of"]
 
 Floats = npt.NDArray[np.float64]
+
+CONTRASTS = "weighted contrasts"
+"""How the purpose of every release of contrasts begins."""
 
 _UP = 1 + 2.0**-48  # rounds a few float operations up by more than their errors
 _SPARE = 1e-3  # the least precision that a 1-way gets in `targets`, as a share of its own

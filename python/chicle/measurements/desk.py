@@ -21,7 +21,7 @@ from chicle.counting.countable import UNITS, Cached, Countable, Expect, Independ
 from chicle.domain import Clique, Domain
 from chicle.errors import DomainError, ParameterError, PrivacyError
 from chicle.measurements.cells import Cells, deviations, largest
-from chicle.measurements.contrasts import Contrasts, contrast_sensitivity, contrast_weights, contrasts_of
+from chicle.measurements.contrasts import CONTRASTS, Contrasts, contrast_sensitivity, contrast_weights, contrasts_of
 from chicle.measurements.measurement import Measurement, best_one_ways
 from chicle.measurements.merges import Merge
 from chicle.measurements.public_rows import PublicRows
@@ -290,7 +290,7 @@ class Desk:
         *,
         rho: float,
         shares: Sequence[float],
-        purpose: str = "weighted contrasts",
+        purpose: str = CONTRASTS,
         memory_limit: int = MEMORY_LIMIT,
     ) -> list[Contrasts]:
         """Release the contrasts of cliques, what their tables say beyond their margins, with exactly rounded noise.

@@ -10,8 +10,9 @@
 6. Small attributes are packed into sets of three and four (the kernel `pack`).
 7. Measure; then let the tables correct each other (`denoising`): margins into 1-ways, directions shared between tables,
    each cell towards what is expected.
-8. Where domains are small or the budget is large, the steps above get only a part of it, and a second stage measures
-   what their records get wrong about pairs and triples (`mechanisms.second_stage`).
+8. Where domains are small or the budget is large, pairs and then triples are measured by contrasts instead of steps 3
+   to 7 (`mechanisms.contrast_stages`). Where only sets can be measured, the steps above get only a part of the budget,
+   and a second stage measures what their records get wrong about pairs and triples (`mechanisms.second_stage`).
 9. Records by residual descent, half of them from a tree of pairs and half from independence; a record moves only where
    its gain stands out from noise.
 
@@ -20,18 +21,23 @@ Steps 1, 2, 4, 7 and 8 release something, through the ledger. Everything else is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from chicle.domain import Domain
+from chicle.domain import Clique, Domain
 from chicle.measurements.desk import Desk
 from chicle.mechanisms.base import Mechanism, register_mechanism
 from chicle.mechanisms.basis import NO_PAIR, TOO_NOISY, Split, begin
+from chicle.mechanisms.contrast_stages import by_contrasts, contrast_stages, likely_by_contrasts, pays_by_contrasts
 from chicle.mechanisms.prism_options import PrismOptions, check_options
 from chicle.mechanisms.second_stage import planned_share, second_stages, share_of_first_stage, with_second_stage
 from chicle.mechanisms.stages import Setting, Stages, score_stage, selected_stage
 from chicle.models.base import Model
+from chicle.releases.bounds import Distance
+from chicle.releases.release import Release
+from chicle.releases.unmeasured import distances_of_contrasts
 from chicle.schema import Schema
 from chicle.selection.expected_error import steady
 from chicle.selection.sets import Packing, choose_sets
@@ -79,6 +85,8 @@ class Prism(Mechanism):
         options = check_options(self.options)
         split = Split.of(setting, options)
         number = len(setting.domain) * (len(setting.domain) - 1) // 2
+        if split.selection > 0 and likely_by_contrasts(setting, split.rest, options):
+            return Stages.of(*split.first_stages(setting).all, *contrast_stages(setting, split.rest))
         share = planned_share(setting, split.rest, options)
         later = (
             score_stage(share * split.selection, number),
@@ -95,6 +103,8 @@ class Prism(Mechanism):
             return basis.measure_one_ways_again(TOO_NOISY)
         if not basis.pairs:
             return basis.measure_one_ways_again(NO_PAIR)
+        if pays_by_contrasts(basis, options):
+            return by_contrasts(basis, options)
         merged = basis.merged
         share = share_of_first_stage(basis, options)
         pairs, weights = basis.pairs, None
@@ -122,3 +132,12 @@ class Prism(Mechanism):
         if share == 1:
             return basis.denoised(options)
         return with_second_stage(basis, sets, dict(zip(pairs, scores.values.tolist(), strict=True)), options)
+
+    @classmethod
+    def unmeasured(
+        cls, release: Release, cliques: Sequence[Clique], *, threads: int | None = None
+    ) -> list[Distance | None]:
+        """Return bounds on cliques that no table holds: by contrasts, or by scores."""
+        if release.transcript.contrasts:
+            return distances_of_contrasts(release, cliques)
+        return super().unmeasured(release, cliques, threads=threads)

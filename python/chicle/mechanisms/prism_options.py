@@ -60,6 +60,9 @@ class PrismOptions:
     first_stage
         The share of the first stage of what is left after the 1-ways, 1 for no second stage; by default the rule of
         `chicle.selection.second_share`.
+    contrasts
+        Whether pairs and triples are measured by contrasts, in two stages; by default where the rule of
+        `chicle.selection.second_share` says that it pays, unless `first_stage` is given.
     """
 
     counting: float = 0.001
@@ -80,6 +83,7 @@ class PrismOptions:
     significance: float = 0.35
     replicate: int | None = None
     first_stage: float | None = None
+    contrasts: bool | None = None
 
     def __post_init__(self) -> None:
         for name in ("counting", "selection", "one_ways"):
@@ -96,6 +100,10 @@ class PrismOptions:
         integer("order", self.order, 2, 4)
         if self.first_stage is not None and not 0 < self.first_stage <= 1:
             raise ParameterError(f"first_stage must be a share above 0, at most 1, not {self.first_stage!r}")
+        if self.contrasts is not None and not isinstance(self.contrasts, bool):
+            raise ParameterError(f"contrasts must be true, false or None, not {self.contrasts!r}")
+        if self.contrasts and self.first_stage is not None:
+            raise ParameterError("contrasts are measured without sets; leave out contrasts or first_stage")
         self.model(DenoisedModel)
 
     def model(self, family: type[_Model], **more: Any) -> _Model:  # noqa: ANN401 - parameters of the family

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import NormalDist
 from typing import Any
 
@@ -34,6 +33,7 @@ from chicle.plans import Step, noise_errors
 from chicle.privacy.budget import calibrate
 from chicle.releases.bounds import Distance
 from chicle.releases.release import Release
+from chicle.releases.unmeasured import distances_of_contrasts
 from chicle.selection.residual_shares import Minimise, ResidualShares, residual_shares
 from chicle.workload import Workload
 
@@ -172,26 +172,9 @@ class Residual(Mechanism):
     def unmeasured(
         cls, release: Release, cliques: Sequence[Clique], *, threads: int | None = None
     ) -> list[Distance | None]:
-        """Return bounds on the tables of contrasts: the noise of the answers, which is not independent.
-
-        The L1 norm of noise in n cells has the mean ``n s sqrt(2/pi)``, s the standard deviation of each. As a function
-        of independent normal deviates its slope is at most ``sqrt(n) t``, with t the largest standard deviation in any
-        direction, so it exceeds its mean by ``sqrt(n) t sqrt(2 log(1/risk))`` with probability `risk` at most.
-        """
+        """Return bounds on the tables of contrasts, see `chicle.releases.unmeasured.distances_of_contrasts`."""
         del threads
-        tables = _tables_of(release)
-        found: list[Distance | None] = []
-        for clique in cliques:
-            named = release.domain.clique(clique)
-            if tables is None or not named or not tables.holds(named):
-                found.append(None)
-                continue
-            values = tables.values(named)
-            mean = values.size * math.sqrt(tables.variance(named) * 2 / math.pi)
-            root = math.sqrt(values.size)
-            limit = partial(_limit, mean + root * tables.rounding(named), root * tables.steepest(named))
-            found.append(Distance(named, values, limit).in_order_of(clique))
-        return found
+        return distances_of_contrasts(release, cliques)
 
     def _workload(self, domain: Domain) -> Workload:
         return Workload.all_kway(domain, 2) if self.workload is None else Workload.of(self.workload).over(domain)
@@ -236,7 +219,3 @@ class _ContrastStage(Stage):
 
 def _tables_of(release: Release) -> TablesOfContrasts | None:
     return release.transcript.tables_of_contrasts(release.domain)
-
-
-def _limit(mean: float, slope: float, risk: float) -> float:
-    return mean + slope * math.sqrt(2 * math.log(1 / risk))

@@ -6,6 +6,7 @@
 
 from chicle.models.base import Model, model_of, register_model
 from chicle.models.composed import ComposedModel
+from chicle.models.contrasted import ContrastModel
 from chicle.models.denoised import DenoisedModel
 from chicle.models.descent import DescentModel
 from chicle.models.dpsyn import DPSynModel
@@ -18,6 +19,7 @@ from chicle.models.reweighted import ExplicitModel, WeightedRowsModel
 
 __all__ = [
     "ComposedModel",
+    "ContrastModel",
     "DPSynModel",
     "DenoisedModel",
     "DescentModel",

@@ -101,8 +101,10 @@ class DenoisedModel(CountedModel):
         self._total = max(estimate_total([*sizes, *singles]), 1)
         return singles, [self.merge.over(table) for table in tables]
 
-    def denoise(self, singles: list[Measurement], tables: list[Measurement]) -> list[Measurement]:
-        """Return the targets of descent: 1-ways and tables that correct each other."""
+    def denoise(
+        self, singles: list[Measurement], tables: list[Measurement], margins: list[Measurement] | None = None
+    ) -> list[Measurement]:
+        """Return the targets of descent: 1-ways and tables that correct each other; 1-ways absorb `margins`."""
         return denoise(
             singles,
             average_repeats(tables),
@@ -111,6 +113,7 @@ class DenoisedModel(CountedModel):
             absorbing=self.absorb,
             sharing=self.low_rank,
             pull=self.pull,
+            margins=margins,
         )
 
     def records(

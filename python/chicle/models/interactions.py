@@ -27,6 +27,8 @@ from chicle.models.descent import descend
 
 __all__ = ["InteractionModel"]
 
+Floats = npt.NDArray[np.float64]
+
 _REFERENCE = 0xA2  # the seed of the records that tell what second tables are expected to be
 
 
@@ -72,16 +74,24 @@ class InteractionModel(DenoisedModel):
         del start
         singles, tables = self.read(measurements)
         before, second = tables[: self.first], tables[self.first :]
-        self._targets, self._interactions = self.denoise(singles, [*before, *pair_margins(second)]), []
+        pairs = [*before, *pair_margins(second)]
+        self._targets, self._interactions = self.denoise(singles, pairs, tables), []
         if not second:
             return
         larger = average_repeats([table for table in second if len(table.clique) > 2])
+        expected = self.expected_by_pairs(larger, threads=threads, progress=progress)
+        self._interactions = [
+            interactions(table, mean, pull=self.refinement) for table, mean in zip(larger, expected, strict=True)
+        ]
+
+    def expected_by_pairs(
+        self, tables: Sequence[Measurement], *, threads: int | None, progress: Progress | None
+    ) -> list[Floats]:
+        """Return what records that fit the targets so far expect of larger tables."""
         made = super().draw_records(self._total, _REFERENCE, threads=threads, progress=progress)
         scale = self._total / max(len(made), 1)
-        self._interactions = [
-            interactions(table, counts.astype(np.float64) * scale, pull=self.refinement)
-            for table, counts in zip(larger, _counted(made, larger, threads), strict=True)
-        ]
+        counted = made.count([table.clique for table in tables], threads=threads) if tables else []
+        return [counts.astype(np.float64) * scale for counts in counted]
 
     def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
         """Make records over the merged domain."""
@@ -113,7 +123,3 @@ class InteractionModel(DenoisedModel):
         every = measurements_from_arrays(state, self.merge.domain)
         first = len(every) - integer("the number of interactions", int(state["second"]), 0, len(every))
         self._targets, self._interactions = every[:first], every[first:]
-
-
-def _counted(made: Records, tables: Sequence[Measurement], threads: int | None) -> list[npt.NDArray[np.int64]]:
-    return made.count([table.clique for table in tables], threads=threads) if tables else []

@@ -38,7 +38,9 @@ class PresenceModel(DenoisedModel):
         except (KeyError, TypeError, ValueError):
             raise ParameterError("presence must be the plain data of a Presence; see `Presence.to_plain`") from None
 
-    def denoise(self, singles: list[Measurement], tables: list[Measurement]) -> list[Measurement]:
+    def denoise(
+        self, singles: list[Measurement], tables: list[Measurement], margins: list[Measurement] | None = None
+    ) -> list[Measurement]:
         """Return the targets of descent: 1-ways and tables that correct each other, and who is there when."""
         targets = denoise(
             singles,
@@ -49,6 +51,7 @@ class PresenceModel(DenoisedModel):
             sharing=self.low_rank,
             pull=self.pull,
             presence=self._presence,
+            margins=margins,
         )
         return [*targets, *self._who_is_there(targets[: len(singles)])]
 

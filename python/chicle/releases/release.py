@@ -189,8 +189,17 @@ class Release:
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Every table of noisy counts, over `domain`."""
+        """Every table of noisy counts, over `domain`; contrasts are in the transcript."""
         return self.transcript.measurements
+
+    @property
+    def tables(self) -> list[Measurement]:
+        """Every table that records can be made of: measurements, and the tables that contrasts make.
+
+        The noise in the cells of a table of contrasts is not independent; its sigma is the one with which all tables
+        together weigh as the contrasts do.
+        """
+        return self.transcript.tables(self.domain)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -210,10 +219,10 @@ class Release:
     def marginals(self) -> pa.Table:
         """Return everything that was released as one table: a row for each cell of each marginal.
 
-        `marginal` numbers the measurements, `clique` names the attributes, `cell` holds the labels of a row's values,
-        bins or buckets, and `codes` their codes; `value` is the noisy count and `sigma` the standard deviation of its
-        noise. Fine 1-ways of coarse columns come last. Groups and functionals are left out. A release that was
-        made with test noise gives a warning.
+        `marginal` numbers the tables, `clique` names the attributes, `cell` holds the labels of a row's values, bins or
+        buckets, and `codes` their codes; `value` is the noisy count and `sigma` the standard deviation of its noise (of
+        tables that contrasts make, see `tables`). Fine 1-ways of coarse columns come last. Groups and functionals are
+        left out. A release that was made with test noise gives a warning.
         ``pyarrow.parquet.write_table(release.marginals(), "marginals.parquet")`` keeps it for anyone, and
         `from_marginals` reads it.
 
@@ -228,7 +237,7 @@ class Release:
         """
         if not self.ledger.protected:
             warnings.warn("these marginals are NOT PRIVATE: they were made with test noise", UserWarning, stacklevel=2)
-        return tidy_table(self.measurements, self.fine_one_ways, self.codec)
+        return tidy_table(self.tables, self.fine_one_ways, self.codec)
 
     @property
     def total(self) -> int:

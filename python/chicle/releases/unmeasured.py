@@ -10,13 +10,17 @@ far for later ones. To bound a table made later, its own distance from that expe
 transcript keeps the order of releases, and a model fitted again to the same measurements expects the same, so nothing
 else is kept.
 
-This holds for every mechanism whose transcript has scores against released values. Bounds from choices by the
-exponential mechanism are up to the mechanism (`mechanisms.aim_model`).
+Where the contrasts of a clique were measured, and of all in it, its table is known with noise of known variance, and
+that bounds it (`distances_of_contrasts`).
+
+This holds for every mechanism whose transcript has scores against released values, or contrasts. Bounds from choices
+by the exponential mechanism are up to the mechanism (`mechanisms.aim_model`).
 """
 
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Sequence
 from functools import partial
 from statistics import NormalDist
@@ -32,7 +36,7 @@ from chicle.releases.bounds import Distance
 if TYPE_CHECKING:
     from chicle.releases.release import Release
 
-__all__ = ["distances_of", "distances_of_scores", "register_bounds"]
+__all__ = ["distances_of", "distances_of_contrasts", "distances_of_scores", "register_bounds"]
 
 
 class _Known(Protocol):
@@ -103,6 +107,32 @@ def distances_of_scores(
             buckets = {name: merged.codes(name).astype(np.uint32) for name in clique if name in merged.changes}
             found[clique] = Distance(clique, table, limit, buckets)
     return [found[named].in_order_of(clique) if named in found else None for clique, named in asked]
+
+
+def distances_of_contrasts(release: Release, cliques: Sequence[Clique]) -> list[Distance | None]:
+    """Return bounds on the tables of contrasts, None for others: the noise of their cells is not independent.
+
+    The L1 norm of noise in n cells has the mean ``n s sqrt(2/pi)``, s the standard deviation of each. As a function of
+    independent normal deviates its slope is at most ``sqrt(n) t``, with t the largest standard deviation in any
+    direction, so it exceeds its mean by ``sqrt(n) t sqrt(2 log(1/risk))`` with probability `risk` at most.
+    """
+    tables = release.transcript.tables_of_contrasts(release.domain)
+    found: list[Distance | None] = []
+    for clique in cliques:
+        named = release.domain.clique(clique)
+        if tables is None or not named or not tables.holds(named):
+            found.append(None)
+            continue
+        values = tables.values(named)
+        mean = values.size * math.sqrt(tables.variance(named) * 2 / math.pi)
+        root = math.sqrt(values.size)
+        limit = partial(_by_slope, mean + root * tables.rounding(named), root * tables.steepest(named))
+        found.append(Distance(named, values, limit).in_order_of(clique))
+    return found
+
+
+def _by_slope(mean: float, slope: float, risk: float) -> float:
+    return mean + slope * math.sqrt(2 * math.log(1 / risk))
 
 
 def _by_score(score: float, sigma: float, risk: float) -> float:

@@ -1,15 +1,23 @@
-"""How much of the budget the first stage of Prism gets, if a second one pays: from the 1-ways alone.
+"""Whether Prism has a second stage, and how much of the budget the first one gets: from the 1-ways alone.
 
-A second stage measures sets of up to four attributes that tell of triples. They tell of pairs too, but with fewer
-records a cell than tables of pairs do. So it pays where domains are small or the budget is large. This rule predicts
-the errors of pairs and triples at several shares s of the first stage, from the expected counts of independent cells:
+A second stage tells of triples, at the cost of pairs. So it pays where domains are small or the budget is large. These
+rules predict the errors of pairs and triples from the expected counts of independent cells.
 
-- a pair gets the precision ``B / P (s packed + c (1 - s) via)`` with P pairs and the budget B: `packed` is how much
-  more packing gives it, `via` what tables of triples that hold it give. Its error follows the noise's with a power of
-  0.3: what denoising and records repair does not grow with noise.
-- a triple is wrong by what its pairs are, and by its own interaction. Without a second stage that is about its sampling
-  distance; with one, what noise at the precision ``c B (1 - s) b / T`` leaves of it, with T triples, where b is what
-  fourth attributes add.
+With one stage, a pair gets the precision ``B / P packed`` with P pairs and the budget B; `packed` is how much more
+packing gives it. A triple is wrong by what its pairs are, and by its own interaction: by about its sampling distance.
+Errors of pairs follow the noise's with a power of 0.3: what denoising and records repair does not grow with noise.
+
+**Contrasts** (`contrasts_pay`) of all pairs and triples: a clique's own residual has the part r, the product of all
+(1 - 1/m), of the noise of a table. So pairs get the precision ``B / P (1 - t) q / r``, t the share of triples and q
+that of pairs in the rest; and noise at the precision ``B t / (T r)``, with T triples, takes the place of a triple's
+sampling distance. They pay if ``2 ln(pairs' mean error) + ln(triples' mean error)`` is less than with one stage. On
+all tables tried they were better than predicted (docs/prism-ablation.md), so pairs weigh less than below.
+
+**Sets** in a second stage (`first_share`), with a share s of the budget for the first one:
+
+- a pair gets ``B / P (s packed + c (1 - s) via)``: `via` is what tables of triples that hold it give.
+- a triple keeps what noise at the precision ``c B (1 - s) b / T`` leaves of its sampling distance, b what fourth
+  attributes add.
 - The share of least ``3 ln(pairs' mean error) + ln(triples' mean error)``, both relative to no second stage, wins if
   it beats no second stage by `_MARGIN`. Pairs weigh more because the power makes light of what they lose.
 
@@ -30,7 +38,7 @@ import numpy.typing as npt
 from chicle.selection.expected_error import MAX_CELLS as MAX_PAIR
 from chicle.selection.expected_error import NoiseClasses
 
-__all__ = ["MAX_CELLS", "SCORES", "first_share"]
+__all__ = ["MAX_CELLS", "SCORES", "TRIPLES", "contrasts_pay", "first_share"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,10 +48,14 @@ MAX_CELLS = 4_096
 SCORES = 0.04
 """The share of the second stage for its scores."""
 
+TRIPLES = 0.25
+"""The share of triples where contrasts are measured, of what is left after the 1-ways."""
+
 _SHARES = (1.0, 0.85, 0.7, 0.5)
 _MARGIN = 0.04
-_PAIRS_MATTER = 3.0
+_PAIRS_MATTER, _PAIRS_MATTER_LESS = 3.0, 2.0
 _DAMPING = 0.3
+_PAIRS_SHARE = 0.65  # of the first contrasts; the rest goes to 1-ways
 _PACKED_CELLS = 100
 _MOST = 100  # pairs and triples that are looked at; of more, so many are drawn
 _OCTAVES = 24  # of noise, from that of the whole budget on one table
@@ -69,16 +81,45 @@ def first_share(one_ways: Sequence[Floats], total: float, budget: float) -> floa
     >>> first_share(binary, 20_000, budget=1e-5)
     1.0
     """
+    forecast = _forecast(one_ways, total, budget)
+    if forecast is None:
+        return 1.0
+    alone = forecast.errors(1.0)
+    return min([(-_MARGIN, 1.0), *((_change(forecast.errors(share), alone), share) for share in _SHARES[1:])])[1]
+
+
+def contrasts_pay(one_ways: Sequence[Floats], total: float, budget: float) -> bool:
+    """Return whether contrasts of all pairs and triples have lower errors than sets.
+
+    Parameters
+    ----------
+    one_ways, total, budget
+        As for `first_share`.
+
+    Examples
+    --------
+    >>> contrasts_pay([np.array([0.4, 0.6])] * 10, 20_000, budget=1e-5)
+    True
+    >>> contrasts_pay([np.full(60, 1 / 60)] * 10, 20_000, budget=1e-5)
+    False
+    """
+    forecast = _forecast(one_ways, total, budget)
+    if forecast is None or math.prod(sorted(one.size for one in one_ways)[-2:]) > MAX_CELLS:
+        return False
+    return _change(forecast.errors_of_contrasts(), forecast.errors(1.0), _PAIRS_MATTER_LESS) < 0
+
+
+def _forecast(one_ways: Sequence[Floats], total: float, budget: float) -> _Forecast | None:
     attributes = [one for one in one_ways if one.size > 1]
     if len(attributes) < 3 or not (budget > 0 and total > 0):
-        return 1.0
-    forecast = _Forecast(attributes, total, budget)
-    pairs, triples = forecast.errors(1.0)
-    best = (-_MARGIN, 1.0)
-    for share in _SHARES[1:]:
-        of_pairs, of_triples = forecast.errors(share)
-        best = min(best, (_PAIRS_MATTER * math.log(of_pairs / pairs) + math.log(of_triples / triples), share))
-    return best[1]
+        return None
+    return _Forecast(attributes, total, budget)
+
+
+def _change(errors: tuple[float, float], others: tuple[float, float], weight: float = _PAIRS_MATTER) -> float:
+    """Return by how much errors of pairs and triples are worse than others, in logarithms; pairs have a weight."""
+    pairs, triples = (math.log(one / other) for one, other in zip(errors, others, strict=True))
+    return weight * pairs + triples
 
 
 class _Forecast:
@@ -101,6 +142,7 @@ class _Forecast:
         self._via, self._packed, self._of_pairs = np.array(via), np.array(packed), np.stack(curves)
         more, left = zip(*map(self._triple, triples), strict=True)
         self._more, self._of_triples = np.array(more), np.stack(left)
+        self._own_pair, self._own_triple = (np.array([self._own(one) for one in some]) for some in (pairs, triples))
 
     def errors(self, share: float) -> tuple[float, float]:
         """Return the mean errors of pairs and of triples at a share of the first stage."""
@@ -113,6 +155,19 @@ class _Forecast:
             own = self._at(self._of_triples, self._each_triple * (1 - share) * self._more)
         triples = np.sqrt(own**2 + (pairs[self._inside] ** 2).sum(axis=1))
         return float(pairs[self._some].mean()), float(triples.mean())
+
+    def errors_of_contrasts(self) -> tuple[float, float]:
+        """Return the mean errors of pairs and of triples if contrasts of all are measured."""
+        first = self._at(self._of_pairs, self._each_pair * self._packed)
+        now = self._at(self._of_pairs, (1 - TRIPLES) * _PAIRS_SHARE * self._each_pair / self._own_pair)
+        pairs = np.maximum(first * (now / np.maximum(first, 1e-9)) ** _DAMPING, 1e-9)
+        own = self._at(self._of_triples, TRIPLES * self._each_triple / (1 - SCORES) / self._own_triple)
+        triples = np.sqrt(own**2 + (pairs[self._inside] ** 2).sum(axis=1))
+        return float(pairs[self._some].mean()), float(triples.mean())
+
+    def _own(self, clique: tuple[int, ...]) -> float:
+        """Return the part of a table's noise that is in its own residual."""
+        return math.prod(1 - 1 / self._sizes[i] for i in clique)
 
     def _pair(self, pair: tuple[int, ...]) -> tuple[float, float, Floats]:
         """Return what tables of triples, and packing, give a pair, and its error at every noise."""

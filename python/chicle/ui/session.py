@@ -283,11 +283,10 @@ class Session:
             self._plans[key] = self._mechanism(replace(choice, epsilon=epsilon)).plan(schema, choice.records)
         plan = self._plans[key]
         singles = [step for step in plan.one_ways if step.error is not None]
-        pairs = [step for step in plan.steps if step.release == "marginal" and step.error is not None]
         sigmas = [step.sigma for step in plan.one_ways if step.sigma is not None]
         rho, room = with_aside(plan.budget).rho, self._budget(choice.total).rho * (1 + 1e-9)
         affordable = epsilon <= choice.total * (1 + 1e-12) and self.balance_kept + rho <= room
-        return Offer(epsilon, rho, _range(singles), _range(pairs), max(sigmas, default=None), affordable)
+        return Offer(epsilon, rho, _range(singles), _range(plan.pairs), max(sigmas, default=None), affordable)
 
     @property
     def balance_kept(self) -> float:
