@@ -134,7 +134,7 @@ def answer(release: Release, question: Question) -> Answer:
     weights /= weights.sum()
     estimate = float(weights @ [one[1] for one in found])
     noise = math.sqrt(float(weights**2 @ [one[2] ** 2 for one in found]))
-    sampling = _of_persons(release) * float(weights @ [one[3] for one in found])
+    sampling = math.sqrt(release.alike) * float(weights @ [one[3] for one in found])
     return Answer(estimate, math.hypot(noise, sampling), noise, tuple(one[0] for one in found))
 
 
@@ -151,17 +151,6 @@ def _of_contrasts(
     sigma = math.sqrt(tables.variance(clique, {name: int(allowed[name].sum()) for name in clique}))
     estimate, noise, sampling = _count(max(release.total, 1), float(block.sum()), sigma)
     return [(clique, estimate, noise, sampling)] if noise > 0 else []
-
-
-def _of_persons(release: Release) -> float:
-    """Return how much larger the sampling error is because persons, not rows, are a sample: at most, if rows agree.
-
-    A person of s rows counts s times, so variances grow by E[s^2] / E[s].
-    """
-    k = release.schema.max_records_per_person
-    shares = np.append(np.zeros(k - 1), 1.0) if release.persons is None else release.persons.kept
-    sizes = np.arange(1, k + 1)
-    return math.sqrt(float(shares @ sizes**2) / float(shares @ sizes))
 
 
 def _slice(table: Measurement, allowed: Mapping[str, npt.NDArray[np.bool_]], column: str | None) -> Any:  # noqa: ANN401

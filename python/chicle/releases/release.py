@@ -471,6 +471,11 @@ class Release:
         """
         return Draws(self, m, seed, threads=threads, progress=progress)
 
+    @property
+    def alike(self) -> float:
+        """By how much sampling variances grow if all rows of a person are alike; `max_records_per_person` at most."""
+        return float(self.schema.max_records_per_person) if self.persons is None else self.persons.alike
+
     def answer(self, question: Question) -> Answer:
         """Return a count, a mean or a quantile straight from the measurements, with a standard error.
 
