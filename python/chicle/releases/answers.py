@@ -25,11 +25,11 @@ from chicle.releases.conditional import codes_where, modelled
 if TYPE_CHECKING:
     from chicle.releases.release import Release
 
-__all__ = ["Answer", "Count", "Mean", "Quantile", "Question", "answer"]
+__all__ = ["SEED", "Answer", "Count", "Mean", "Quantile", "Question", "answer"]
 
 Floats = npt.NDArray[np.float64]
 
-_SEED = 0xA1  # of the records that answer where no table does: public
+SEED = 0xA1  # of the records that answer where no table does: public
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Answer:
     Attributes
     ----------
     estimate
-        The answer.
+        The answer: a number, or an array for a query.
     standard_error
         For the population that the people are a sample of: noise and sampling. None where no measured table holds it.
     noise_error
@@ -75,13 +75,13 @@ class Answer:
         The cliques of the tables it was computed from.
     """
 
-    estimate: float
-    standard_error: float | None
-    noise_error: float | None
+    estimate: Any
+    standard_error: Any
+    noise_error: Any
     tables: tuple[tuple[str, ...], ...]
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the ends of the confidence interval for the population."""
+    def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
+        """Return the ends of the confidence interval for the population: two numbers, or two arrays for a query."""
         if not 0 < number("confidence", confidence) < 1:
             raise ParameterError(f"confidence must be between 0 and 1, not {confidence!r}")
         if self.standard_error is None:
@@ -125,7 +125,7 @@ def answer(release: Release, question: Question) -> Answer:
         found += _of_contrasts(release, allowed)
     if not found:
         names = tuple(name for name in schema.domain if name in allowed or name == column)
-        records = release.draw(None, _SEED).records
+        records = release.draw(None, SEED).records
         (counts,) = records.count([names])
         sliced = _slice(Measurement(names, counts, 1.0), allowed, column)
         estimate = math.nan if sliced is None else solve(sliced[0], 1.0)[0]
