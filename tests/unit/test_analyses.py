@@ -16,6 +16,7 @@ from chicle import ArtefactError, Linear, Logit, ParameterError, Poisson, Schema
 from chicle.analyses import Analysis, analysis_of
 from chicle.analyses.formula import parse
 from chicle.analyses.sums import Products, RowSumsTask
+from chicle.measurements.persons import PersonRows
 from chicle.sources import open_source
 
 SCHEMA = Schema(
@@ -288,6 +289,32 @@ def test_errors_of_persons_with_k_rows_are_k_times_as_large_in_variance(k: int) 
     )
     _, error = plain(table, "linear", "los", [table["sex"] == "m"])
     np.testing.assert_allclose(np.sqrt(np.diag(answer.sampling)), k**0.5 * error, rtol=0.15)
+
+
+def test_errors_of_persons_follow_from_their_released_numbers_of_rows() -> None:
+    """Where the rows of a person are alike, errors are those of a clustered sandwich of the real table."""
+    rng = np.random.default_rng(5)
+    people = frame(4_000)[["sex", "los"]].assign(id=np.arange(4_000))
+    sizes = rng.choice([1, 2, 6], 4_000, p=[0.6, 0.3, 0.1])
+    table = people.loc[np.repeat(np.arange(4_000), sizes)]
+    schema = Schema({name: SCHEMA.columns[name] for name in ("sex", "los")}, person="id", max_records_per_person=8)
+    synth = chicle.Independent(rho=2_000.0, allow_weak=True).fit(table, schema, analyses=[Linear("los ~ sex")])
+    x = np.column_stack([np.ones(4_000), people["sex"] == "m"]).astype(float)
+    bread = np.linalg.inv((x * sizes[:, None]).T @ x)
+    y = people["los"].to_numpy()
+    scores = (x * sizes[:, None]) * (y - x @ (bread @ ((x * sizes[:, None]).T @ y)))[:, None]
+    error = np.sqrt(np.diag(bread @ (scores.T @ scores) @ bread))
+    release = synth.release_
+    assert release.alike == pytest.approx((sizes**2).sum() / sizes.sum(), rel=0.05)
+    np.testing.assert_allclose(np.sqrt(np.diag(release.analyses[0].sampling)), error, rtol=0.15)
+
+
+def test_few_persons_with_many_rows_that_noise_hides_count() -> None:
+    values = np.append([10_000, 30, -20], np.zeros(5, dtype=np.int64)).astype(np.int64)
+    clear, noisy = (PersonRows(values, sigma, 3, True) for sigma in (1.0, 500.0))
+    assert clear.alike == pytest.approx((10_000 + 30 * 4 + 9) / 10_060)
+    assert noisy.alike == pytest.approx((10_000 + 500 * 9) / 10_000)
+    assert PersonRows(values, 1e9, 3, True).alike == 3
 
 
 @pytest.mark.parametrize("rows", [0, 1, 30])

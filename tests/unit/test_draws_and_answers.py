@@ -9,9 +9,10 @@ import pytest
 from scipy import stats
 
 import chicle
-from chicle import Measurement
-from chicle.errors import ParameterError, SchemaError
+from chicle import Measurement, Query
+from chicle.errors import DomainError, ParameterError, SchemaError
 from chicle.measurements.transcript import Transcript
+from chicle.query import Functional
 from chicle.releases.answers import Answer, Count, Mean, Quantile, Question, answer
 from chicle.releases.draws import replicate, student_half
 
@@ -144,6 +145,59 @@ def test_answers_are_exact_where_measurements_are(exact: chicle.Release, census:
     of_all = answer(exact, Mean("AGE")).standard_error
     assert of_all is not None
     assert of_all > age.std() / np.sqrt(n)
+
+
+def test_queries_are_answered_by_every_table_that_is_as_fine(exact: chicle.Release, census: chicle.Records) -> None:
+    decades = {"AGE": np.arange(census.domain["AGE"]) // 10}
+    difference = Functional(np.array([[1, -1]]))
+    queries = [
+        Query(("SEX",)),
+        Query(("AGE", "SEX")),
+        Query(("SEX", "AGE"), decades),
+        Query(("AGE",), where={"SEX": 1}),
+        Query(("SEX",), functional=difference),
+        Query(()),
+    ]
+    for query in queries:
+        found = exact.answer(query)
+        (counts,) = census.count([query])
+        np.testing.assert_allclose(found.estimate, counts, err_msg=str(query))
+        low, high = found.interval(0.95)
+        assert low.shape == high.shape == np.shape(counts)
+    count = exact.answer(Count(where={"SEX": 1}))
+    table = exact.answer(Query(("SEX",)))
+    assert table.tables == count.tables
+    assert table.noise_error[1] == pytest.approx(count.noise_error)
+    assert table.standard_error[1] == pytest.approx(count.standard_error, rel=0.01)
+    apart = exact.answer(queries[4])
+    assert apart.noise_error[0] == pytest.approx(np.sqrt((table.noise_error**2).sum()))
+    unmeasured = exact.answer(Query(("AGE", "RACE")))
+    assert unmeasured.standard_error is None
+    assert unmeasured.estimate.shape == census.domain.shape(("AGE", "RACE"))
+
+
+def test_a_bucket_across_a_group_or_another_bucket_is_too_coarse(census: chicle.Records) -> None:
+    release = chicle.Gaussian(epsilon=5, delta=1e-9, workload=[("SEX", "AGE")]).fit(census).release_
+    fives = {"AGE": np.arange(census.domain["AGE"]) // 5}
+    (counts,) = census.count([Query(("SEX", "AGE"), fives)])
+    coarse = replace(release, transcript=Transcript([Measurement(("SEX", "AGE"), counts, 2.0, buckets=fives)]))
+    tens, sixes = ({"AGE": np.arange(census.domain["AGE"]) // width} for width in (10, 6))
+    (wanted,) = census.count([Query(("AGE",), tens)])
+    found = coarse.answer(Query(("AGE",), tens))
+    np.testing.assert_allclose(found.estimate, wanted)
+    assert found.noise_error[0] == pytest.approx(2.0 * 2)  # two sexes, two buckets of five
+    for query in (Query(("AGE",), sixes), Query(("AGE",)), Query(("SEX",), where={"AGE": 3})):
+        assert coarse.answer(query).standard_error is None
+    with pytest.raises(DomainError, match="'AGEE'"):
+        coarse.answer(Query(("AGEE",)))
+
+
+def test_contrasts_answer_their_marginals(census: chicle.Records) -> None:
+    release = chicle.Residual(epsilon=5, delta=1e-9, workload=[("SEX", "RACE")]).fit(census).release_
+    found = release.answer(Query(("SEX", "RACE")))
+    one = release.answer(Count(where={"SEX": 1, "RACE": 0}))
+    assert found.estimate[1, 0] == pytest.approx(one.estimate)
+    assert found.noise_error[1, 0] == pytest.approx(one.noise_error)
 
 
 def test_noise_errors_are_those_of_repeated_noise(exact: chicle.Release) -> None:

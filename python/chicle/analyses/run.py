@@ -112,7 +112,8 @@ class AnalysisPlan:
         found = []
         for one in self.analyses:
             design = one.design(self.schema)
-            case = _Case(one.title, design, _spread(design, n), self.schema.max_records_per_person)
+            k = self.schema.max_records_per_person
+            case = _Case(one.title, design, _spread(design, n), k, k)
             score, sigma = case.score(case.shape.middle(), self._rhos["last score"])
             zeros = np.zeros(design.size, dtype=np.int64)
             answer = case.answer([RowSums(one.title, score.kind, zeros, sigma, score.at, score.units)] * 2)
@@ -121,7 +122,7 @@ class AnalysisPlan:
         return found
 
     def answer(
-        self, source: Source, ledger: Ledger, *, synthetic: Mapping[str, pa.ChunkedArray], rows: float
+        self, source: Source, ledger: Ledger, *, synthetic: Mapping[str, pa.ChunkedArray], rows: float, alike: float
     ) -> tuple[list[Coefficients], list[RowSums]]:
         """Buy sums over private rows; return the answers, and everything that was released for them.
 
@@ -133,6 +134,8 @@ class AnalysisPlan:
             The columns of a synthetic table.
         rows
             How many real rows one synthetic row stands for.
+        alike
+            By how much sampling variances grow if the rows of a person are alike; at most k.
         """
         k = self.schema.max_records_per_person
         rhos, groups = self._rhos, self._groups()
@@ -153,7 +156,7 @@ class AnalysisPlan:
         for one in self.analyses:
             design = one.design(self.schema)
             shape = Shape.of(design, synthetic, rows).mixed(products[one.title])
-            cases.append(_Case(one.title, design, shape, k))
+            cases.append(_Case(one.title, design, shape, k, alike))
         places, scores = [case.shape.own for case in cases], list[list[RowSums]]()
         for name in ("first score", "last score"):
             asked = [(case.score(at, rhos[name])[0], rhos[name]) for case, at in zip(cases, places, strict=True)]
@@ -180,6 +183,7 @@ class _Case:
     design: Design
     shape: Shape
     k: int
+    alike: float
 
     def score(self, at: Floats, rho: float) -> tuple[Score, float]:
         """Return the score to buy at a place for rho, and the noise of its sums."""
@@ -192,7 +196,7 @@ class _Case:
 
     def answer(self, bought: Sequence[RowSums]) -> Coefficients:
         """Return the answer from scores."""
-        estimate, sampling, noise = solve(self.shape, bought, self.k)
+        estimate, sampling, noise = solve(self.shape, bought, self.alike)
         unit = self.design.radius
         estimate = unit * estimate
         estimate[0] += self.design.middle

@@ -21,8 +21,9 @@ the sampling error, robust to a wrong model (sandwich), from the synthetic rows;
 the noise of each root comes the doubt about the curve, times the step: products are known up to their noise, or up to
 what a synthetic table is usually off.
 
-Where a person has up to k rows, meat is k times as large: by Cauchy and Schwarz the score of a person, squared, is at
-most k times the sum of the squares of its rows, so intervals hold however the rows of a person resemble each other.
+Where a person of s rows may be alike in all of them, meat is larger: by Cauchy and Schwarz the score of a person,
+squared, is at most s times the sum of the squares of its rows. The factor is ``E[s^2] / E[s]`` by the released numbers
+of persons (`PersonRows.alike`), or k without them. So intervals hold however the rows of a person resemble each other.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ def next_place(shape: Shape, bought: RowSums) -> Floats:
     return bought.at + max(0.0, 1 - len(step) / max(far, 1e-12)) * step
 
 
-def solve(shape: Shape, bought: Sequence[RowSums], k: int) -> tuple[Floats, Floats, Floats]:
+def solve(shape: Shape, bought: Sequence[RowSums], alike: float) -> tuple[Floats, Floats, Floats]:
     """Return coefficients of columns, their covariance by sampling and their covariance by noise.
 
     The roots of several scores are averaged by their precision.
@@ -205,7 +206,7 @@ def solve(shape: Shape, bought: Sequence[RowSums], k: int) -> tuple[Floats, Floa
     noise = np.linalg.inv(np.sum(precisions, axis=0))
     at = noise @ np.sum([precision @ at for precision, at in zip(precisions, roots, strict=True)], axis=0)
     turn = shape.unscale @ shape.spread(at, bought[-1])[1]
-    return shape.unscale @ at, turn @ (k * shape.meat()) @ turn.T, shape.unscale @ noise @ shape.unscale.T
+    return shape.unscale @ at, turn @ (alike * shape.meat()) @ turn.T, shape.unscale @ noise @ shape.unscale.T
 
 
 def _roots(matrix: Floats) -> tuple[Floats, Floats]:

@@ -89,6 +89,18 @@ class PersonRows:
         return np.asarray(shares / shares.sum(), dtype=np.float64)
 
     @property
+    def alike(self) -> float:
+        """By how much sampling variances grow if persons, not rows, are a sample, and the rows of a person are alike.
+
+        A person of s rows counts s times, so it is ``E[s^2] / E[s]``, at most k. Persons with k rows who are too few to
+        stand out from noise count as well: as many as one standard deviation of it.
+        """
+        sizes = np.arange(1, self.k + 1)
+        persons = self.persons.sum() * self.kept
+        rows = float(persons @ sizes)
+        return min((float(persons @ sizes**2) + self.sigma * self.k**2) / rows, float(self.k))
+
+    @property
     def left_out(self) -> float:
         """The estimated share of rows that the limit leaves out."""
         cells, persons = self.cells.astype(np.float64), self.persons

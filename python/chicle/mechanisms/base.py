@@ -587,7 +587,7 @@ def _answered(release: Release, asked: AnalysisPlan, source: Source, ledger: Led
     n = min(release.total, SYNTHETIC_ROWS)
     made = pa.concat_tables(release.sample_parts(n, seed=0, threads=threads))
     columns = {name: made[name] for name in made.column_names}
-    answers, sums = asked.answer(source, ledger, synthetic=columns, rows=release.total / max(n, 1))
+    answers, sums = asked.answer(source, ledger, synthetic=columns, rows=release.total / max(n, 1), alike=release.alike)
     transcript = Transcript([*release.transcript.entries, *sums], release.transcript.notes)
     return replace(release, transcript=transcript, analyses=tuple(answers))
 

@@ -25,11 +25,11 @@ from chicle.releases.conditional import codes_where, modelled
 if TYPE_CHECKING:
     from chicle.releases.release import Release
 
-__all__ = ["Answer", "Count", "Mean", "Quantile", "Question", "answer"]
+__all__ = ["SEED", "Answer", "Count", "Mean", "Quantile", "Question", "answer"]
 
 Floats = npt.NDArray[np.float64]
 
-_SEED = 0xA1  # of the records that answer where no table does: public
+SEED = 0xA1  # of the records that answer where no table does: public
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Answer:
     Attributes
     ----------
     estimate
-        The answer.
+        The answer: a number, or an array for a query.
     standard_error
         For the population that the people are a sample of: noise and sampling. None where no measured table holds it.
     noise_error
@@ -75,13 +75,13 @@ class Answer:
         The cliques of the tables it was computed from.
     """
 
-    estimate: float
-    standard_error: float | None
-    noise_error: float | None
+    estimate: Any
+    standard_error: Any
+    noise_error: Any
     tables: tuple[tuple[str, ...], ...]
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the ends of the confidence interval for the population."""
+    def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
+        """Return the ends of the confidence interval for the population: two numbers, or two arrays for a query."""
         if not 0 < number("confidence", confidence) < 1:
             raise ParameterError(f"confidence must be between 0 and 1, not {confidence!r}")
         if self.standard_error is None:
@@ -125,7 +125,7 @@ def answer(release: Release, question: Question) -> Answer:
         found += _of_contrasts(release, allowed)
     if not found:
         names = tuple(name for name in schema.domain if name in allowed or name == column)
-        records = release.draw(None, _SEED).records
+        records = release.draw(None, SEED).records
         (counts,) = records.count([names])
         sliced = _slice(Measurement(names, counts, 1.0), allowed, column)
         estimate = math.nan if sliced is None else solve(sliced[0], 1.0)[0]
@@ -134,7 +134,7 @@ def answer(release: Release, question: Question) -> Answer:
     weights /= weights.sum()
     estimate = float(weights @ [one[1] for one in found])
     noise = math.sqrt(float(weights**2 @ [one[2] ** 2 for one in found]))
-    sampling = _of_persons(release) * float(weights @ [one[3] for one in found])
+    sampling = math.sqrt(release.alike) * float(weights @ [one[3] for one in found])
     return Answer(estimate, math.hypot(noise, sampling), noise, tuple(one[0] for one in found))
 
 
@@ -151,17 +151,6 @@ def _of_contrasts(
     sigma = math.sqrt(tables.variance(clique, {name: int(allowed[name].sum()) for name in clique}))
     estimate, noise, sampling = _count(max(release.total, 1), float(block.sum()), sigma)
     return [(clique, estimate, noise, sampling)] if noise > 0 else []
-
-
-def _of_persons(release: Release) -> float:
-    """Return how much larger the sampling error is because persons, not rows, are a sample: at most, if rows agree.
-
-    A person of s rows counts s times, so variances grow by E[s^2] / E[s].
-    """
-    k = release.schema.max_records_per_person
-    shares = np.append(np.zeros(k - 1), 1.0) if release.persons is None else release.persons.kept
-    sizes = np.arange(1, k + 1)
-    return math.sqrt(float(shares @ sizes**2) / float(shares @ sizes))
 
 
 def _slice(table: Measurement, allowed: Mapping[str, npt.NDArray[np.bool_]], column: str | None) -> Any:  # noqa: ANN401

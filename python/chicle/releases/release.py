@@ -34,6 +34,7 @@ from chicle.plans import SHARD_ROWS, shards
 from chicle.privacy.claim import Claim
 from chicle.privacy.guarantee import Guarantee
 from chicle.privacy.strength import weakness
+from chicle.query import Query
 from chicle.releases.answers import Answer, Question, answer
 from chicle.releases.artefact import IMPORTED, Contents, read_artefact, write_artefact
 from chicle.releases.bounds import ErrorBound, error_bounds
@@ -42,6 +43,7 @@ from chicle.releases.draws import Draws
 from chicle.releases.exchange import as_measurements, tidy_table
 from chicle.releases.imported import model_of_tables
 from chicle.releases.settling import settle, steady_one_ways
+from chicle.releases.table_answers import answer_query
 from chicle.releases.unmeasured import distances_of
 from chicle.schema import Schema
 from chicle.sources import decode_parts, decode_table, read_records
@@ -480,13 +482,19 @@ class Release:
         """
         return Draws(self, m, seed, threads=threads, progress=progress)
 
-    def answer(self, question: Question) -> Answer:
-        """Return a count, a mean or a quantile straight from the measurements, with a standard error.
+    @property
+    def alike(self) -> float:
+        """By how much sampling variances grow if all rows of a person are alike; `max_records_per_person` at most."""
+        return float(self.schema.max_records_per_person) if self.persons is None else self.persons.alike
+
+    def answer(self, question: Question | Query) -> Answer:
+        """Return counts, a mean or a quantile straight from the measurements, with standard errors.
 
         Parameters
         ----------
         question
-            A `Count`, `Mean` or `Quantile` of `chicle.releases.answers`.
+            A `Query` over the columns, whose answer has arrays, or a `Count`, `Mean` or `Quantile` of
+            `chicle.releases.answers`.
 
         Examples
         --------
@@ -497,8 +505,10 @@ class Release:
         >>> answer.noise_error < answer.standard_error, answer.tables[0]
         (True, ('AGE',))
         >>> low, high = release.answer(Count(where={"SEX": 1})).interval(0.95)
+        >>> release.answer(chicle.Query(("SEX",))).standard_error.shape
+        (2,)
         """
-        return answer(self, question)
+        return answer_query(self, question) if isinstance(question, Query) else answer(self, question)
 
     @cached_property
     def _steady(self) -> dict[str, npt.NDArray[np.float64]]:
