@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 import chicle
 from chicle import Schema, SchemaError
 
-FLAGS = ["a", "b", "c", "d"]
+FLAGS = ["a", "b", "c", "d", "e"]
+LEVELS = dict.fromkeys(FLAGS, ("off", "low", "high")) | {"d": ("off", "low"), "e": ("off",)}
 COLUMNS: dict[str, Any] = {
     "med": {"type": "categorical", "values": ["no", "yes"]},
-    **{name: {"type": "categorical", "values": ["off", "low", "high"]} for name in FLAGS},
+    **{name: {"type": "categorical", "values": levels} for name, levels in LEVELS.items()},
 }
 
 
@@ -44,10 +45,18 @@ def test_a_count_is_read_as_it_is_written(
         rule[kind] |= {"min": bounds[0], "max": bounds[1]}
     if when is not None:
         rule["if"] = {"med": when}
+    labels = [("no", "yes"), *LEVELS.values()]
+    if any(all(value not in LEVELS[name] for name in flags) for value in are):
+        with pytest.raises(SchemaError, match="is not one of its values"):
+            Schema(COLUMNS, constraints=[rule])
+        return
+    if not any(holds(rule, dict(zip(COLUMNS, row, strict=True))) for row in product(*labels)):
+        with pytest.raises(SchemaError, match="no row satisfies all constraints"):
+            Schema(COLUMNS, constraints=[rule])
+        return
     schema = Schema(COLUMNS, constraints=[rule])
     assert Schema.from_dict(schema.to_dict()) == schema
     (one,) = schema.constraints
-    labels = [("no", "yes"), *[("off", "low", "high")] * 4]
     rows = list(product(*labels))
     codes = {
         name: np.array([labels[i].index(row[i]) for row in rows], dtype=np.uint8) for i, name in enumerate(COLUMNS)
@@ -62,7 +71,8 @@ def test_a_count_is_read_as_it_is_written(
             tuple(implied.classes[axis][code] for axis, code in enumerate(pair))
             for pair in zip(*(allowed[name] for name in implied.columns), strict=True)
         }
-        assert cells == {tuple(cell) for cell in np.argwhere(implied.allowed).tolist()}
+        if all(0 < classes.mean() < 1 for classes in one.classes):  # no column that all rows have, or none
+            assert cells == {tuple(cell) for cell in np.argwhere(implied.allowed).tolist()}
 
 
 def treated(n: int) -> dict[str, Any]:
@@ -90,6 +100,24 @@ def test_no_row_breaks_a_rule_over_twenty_drugs(mechanism: str) -> None:
     wrong = {**table, "med": 1 - table["med"]}
     with pytest.raises(SchemaError, match="violates the constraint `if` on 'med' and 'drug0' and 'drug1' and 18 more"):
         chicle.Independent(epsilon=1, delta=1e-9).fit(wrong, schema)
+
+
+def test_drugs_need_not_have_the_same_values() -> None:
+    """A hospital's 23 drugs: some are never reduced, two never given."""
+    levels = [["No", "Steady", "Up", "Down"], ["No", "Steady"], ["No"]]
+    drugs = {f"drug{i}": {"type": "categorical", "values": levels[min(i // 15, 2)]} for i in range(32)}
+    each = {"columns": list(drugs), "are": ["Steady", "Up", "Down"]}
+    with pytest.raises(SchemaError, match="it is about 31 columns; a count is about at most 24"):
+        Schema({"med": 2, **drugs}, constraints=[{"if": {"med": 0}, "none": each}])
+    del each["columns"][:7]
+    rules = [{"if": {"med": 0}, "none": each}, {"if": {"med": 1}, "any": each}]
+    schema = Schema({"med": 2, **drugs}, constraints=rules)
+    codes = {name: np.zeros(2, dtype=np.uint8) for name in drugs} | {"med": np.array([0, 1])}
+    for rule, held in zip(schema.constraints, [[True, True], [True, False]], strict=True):
+        assert len(rule.columns) == 24
+        assert rule.holds(codes).tolist() == held
+    with pytest.raises(SchemaError, match="column 'drug7': 'Stedy' is not one of its values"):
+        Schema({"med": 2, **drugs}, constraints=[{"any": {**each, "are": ["Stedy", "Up"]}}])
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,6 @@ _APART = 0.4  # share of its expected count by which a cell is expected to diffe
 _SHAPES = np.array([-0.5, -0.25, -0.1, 0.0, 0.1, 0.2, 0.35, 0.5])  # of the law; 0 is exponential
 _SHAPE, _SHAPE_SD = 0.1, 0.2  # the prior of shapes
 _SCALES = 40
-_CAUTION = 0.5  # exponent of the mean over laws: below 1, counts that few laws expect weigh less
 _EMPTY = 1e-9
 
 
@@ -75,7 +74,7 @@ class _Noise:
         """Return signals, one a row, times the inverse of the covariance of this noise and an independent misfit."""
         if self._covariance.ndim == 1:
             return np.asarray(signals / (self.sigma**2 + misfit))
-        return np.linalg.solve(self._covariance + np.diag(misfit + _EMPTY), signals.T).T
+        return np.asarray(np.linalg.solve(self._covariance + np.diag(misfit + _EMPTY), signals.T).T)
 
     def settle(self, values: Floats, expected: Floats, apart: Floats) -> tuple[Floats, Floats]:
         """Return the mean and the variance of counts that lie apart from expected ones with these variances."""
@@ -205,8 +204,7 @@ def _law(values: Floats, noise: _Noise, starts: Floats, apart: Mask) -> Floats:
         return np.zeros(len(values))
     odds /= odds.sum()
     total = np.maximum(total, 0.0)
-    cautious = (odds @ (total[:, None] * shares) ** _CAUTION) ** (1 / _CAUTION)
-    return np.asarray(cautious * float(odds @ total) / max(float(cautious.sum()), _EMPTY))
+    return np.asarray((odds * total) @ shares)
 
 
 def _shares(beyond: Floats, scales: Floats, shape: float) -> Floats:

@@ -37,7 +37,8 @@ _FORMS = "`forbid`, `if` and `then`, `allow` and `combinations`, or a count (`an
 _COUNTS = ("any", "all", "none", "count")
 _KEYS = ("forbid", "if", "then", "allow", "combinations", *_COUNTS, "violations")
 _SHOWN = 4
-_MOST_COUNTED = 22  # columns of a count: its table has 2 to the power of them cells
+_MOST_COUNTED = 24  # columns of a count: its table has 2 to the power of them cells
+_MOST_LISTED = 256  # columns of a count, with those that have none of its values
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +196,8 @@ def _counting(declaration: Mapping[str, Any], kind: str, columns: Mapping[str, C
     if not isinstance(when, Mapping):
         raise SchemaError(f"`if` must map columns to values, not {when!r}")
     flags = given["columns"]
-    names = _names([*when, *(flags if isinstance(flags, (list, tuple)) else [flags])], columns, most=_MOST_COUNTED)
-    number, first = len(names) - len(when), len(when)
+    listed = _names([*when, *(flags if isinstance(flags, (list, tuple)) else [flags])], columns, most=_MOST_LISTED)
+    first, number = len(when), len(listed) - len(when)
     if number < 1:
         raise SchemaError(f"{kind} lists no columns")
     low, high = {"any": (1, number), "all": (number, number), "none": (0, 0)}.get(
@@ -204,25 +205,51 @@ def _counting(declaration: Mapping[str, Any], kind: str, columns: Mapping[str, C
     )
     if not (isinstance(low, int) and isinstance(high, int) and 0 <= low <= high):
         raise SchemaError(f"count must have a `min` from 0 on and a `max` at or above it, not {low!r} and {high!r}")
-    selectors = _selectors(names, columns)
-    masks = [_some(name, selectors[name], when.get(name, given["are"])) for name in names]
+    selectors = _selectors(listed, columns)
+    masks = {name: _some(name, selectors[name], when[name]) for name in listed[:first]}
+    found = _in_any(listed[first:], selectors, given["are"])
+    # Columns that have none of the values are never counted; a constraint is about two columns at least.
+    masks |= {name: mask for name, mask in found.items() if mask.any()}
+    masks |= dict(list(found.items())[:2]) if len(masks) < 2 else {}
+    names = tuple(masks)
+    number = len(names) - first
+    if len(names) > _MOST_COUNTED:
+        raise SchemaError(f"it is about {len(names)} columns; a count is about at most {_MOST_COUNTED}")
     inside = np.array([low <= count <= high for count in range(number + 1)])
     possible = np.stack([np.ones_like(inside), inside])  # by whether the condition holds, and how many are set
-    counts, held = np.zeros((2,) * len(names), dtype=np.uint8), np.ones((2,) * len(names), dtype=np.bool_)
-    for axis in range(len(names)):
-        bit = np.arange(2, dtype=np.uint8).reshape([2 if i == axis else 1 for i in range(len(names))])
-        if axis < first:
-            held &= bit.astype(np.bool_)
-        else:
-            counts += bit
-    allowed = possible[held.astype(np.int64), counts]
-    classes = tuple(mask.astype(np.uint8) for mask in masks)
+    counts = np.zeros(1, dtype=np.uint8)
+    for _ in range(number):
+        counts = np.concatenate([counts, counts + 1])
+    allowed = np.ones((2**first, 2**number), dtype=np.bool_)
+    allowed[-1] = inside[counts]
+    allowed = allowed.reshape((2,) * len(names))
+    classes = tuple(mask.astype(np.uint8) for mask in masks.values())
     implied = []
     for a, b in combinations(range(len(names)), 2) if len(names) > 3 else ():
         table = _pairs_allowed(possible, first, a < first, b < first)
         if not table.all():
             implied.append(Constraint((names[a], names[b]), (classes[a], classes[b]), table, declaration))
     return Constraint(names, classes, allowed, _plain(declaration), implied=tuple(implied))
+
+
+def _in_any(names: Sequence[str], selectors: Mapping[str, Selector], are: object) -> dict[str, Mask]:
+    """Return which codes of each column have one of some values; each value must be one of at least one column."""
+    found = {name: selectors[name]([]) for name in names}
+    for item in are if isinstance(are, (list, tuple)) else [are]:
+        known, refused = False, None
+        for name in names:
+            try:
+                mask = selectors[name](item)
+            except SchemaError as error:  # noqa: PERF203 - a few turns
+                refused = refused or SchemaError(f"column {name!r}: {error}")
+                if isinstance(item, Mapping):  # a range, or a complement: meant for every column
+                    raise refused from None
+            else:
+                found[name] |= mask
+                known |= bool(mask.any())
+        if not known:
+            raise refused or SchemaError(f"{item!r} names none of the values of {', '.join(map(repr, names))}")
+    return found
 
 
 def _pairs_allowed(

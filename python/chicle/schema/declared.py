@@ -13,7 +13,7 @@ from chicle.columns.base import is_unicode
 from chicle.columns.declare import unknown
 from chicle.domain import Clique, Domain
 from chicle.errors import SchemaError
-from chicle.schema.persons import is_for_persons
+from chicle.schema.persons import is_for_persons, is_id_of_persons
 
 __all__ = [
     "check_among",
@@ -126,8 +126,9 @@ def data_from(given: object) -> dict[str, str]:
 
 def unlimited(columns: Mapping[str, Column], k: int) -> str | None:
     """Return what a reader must be told where no column is declared to identify persons but one may; else None."""
-    ids = [name for name, column in columns.items() if column.type == "identifier"]
-    ids += [name for name, column in columns.items() if column.may_be_person and is_for_persons(name)]
+    ids = [name for name, column in columns.items() if column.may_be_person and is_for_persons(name)]
+    ids += [name for name in columns if is_id_of_persons(name)]
+    ids += [name for name, column in columns.items() if column.type == "identifier"]
     if not ids:
         return None
     rows = "one row a person" if k == 1 else f"at most {k} rows a person"

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from chicle.columns import RawColumn
 from chicle.schema.flags import RowsAPerson
 
-__all__ = ["is_for_persons", "rows_a_person"]
+__all__ = ["is_for_persons", "is_id_of_persons", "rows_a_person"]
 
 _PERSON = re.compile(
     r"patient|person|people|subject|member|client|customer|citizen|resident|individual|insur|student|pupil|employee|user|"
@@ -48,6 +48,17 @@ def is_for_persons(name: str) -> bool:
     (True, False)
     """
     return _PERSON.search(name) is not None
+
+
+def is_id_of_persons(name: str) -> bool:
+    """Return whether the name of a column says that it holds ids, and that these are of persons.
+
+    Examples
+    --------
+    >>> is_id_of_persons("patient_nbr"), is_id_of_persons("customer_satisfaction")
+    (True, False)
+    """
+    return is_for_persons(name) and _ID.search(name) is not None
 
 
 def rows_a_person(raw: RawColumn) -> RowsAPerson | None:
