@@ -2,6 +2,7 @@
 
     pip install atheris
     python benches/fuzz/parsers.py schema -max_total_time=300     # or artefact, ledger, csv, date
+    python benches/fuzz/parsers.py schema --blind 100000 [SEED]   # mutations without coverage, without atheris
 
 A parser may refuse anything by an error of chicle in one line. Whatever else it raises is a finding, and gets a test in
 tests/unit/test_fuzz.py, which also runs the targets on a few thousand mutations without atheris.
@@ -12,11 +13,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import random
 import sys
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import chicle
@@ -163,7 +165,61 @@ def _two() -> Schema:
     return Schema({name: DECLARED[name] for name in ("age", "sex")})
 
 
+_TOKENS = (
+    b"-1",
+    b"1e400",
+    b"null",
+    b"NaN",
+    b"[]",
+    b"{}",
+    b'""',
+    b"9" * 22,
+    b"0",
+    b"true",
+    b"\xff",
+    b"\x00",
+    b"\n",
+    b",",
+)
+
+
+def mutations(seed: bytes, rng: random.Random) -> Iterator[bytes]:
+    """Yield changed copies: bits flipped, parts cut out, repeated, or replaced by values that parsers dislike."""
+    while True:
+        data = bytearray(seed)
+        for _ in range(rng.choice([1, 1, 2, 4, 8])):
+            i, kind = rng.randrange(len(data) or 1), rng.randrange(5)
+            if kind == 0 and data:
+                data[i] ^= 1 << rng.randrange(8)
+            elif kind == 1:
+                del data[i : i + rng.randrange(1, 9)]
+            elif kind == 2:
+                data[i:i] = rng.randbytes(rng.randrange(1, 5))
+            elif kind == 3:
+                data[i:i] = data[rng.randrange(len(data) or 1) :][: rng.randrange(1, 30)]
+            else:
+                data[i : i + 1] = rng.choice(_TOKENS)
+        yield bytes(data)
+
+
+def blind(name: str, runs: int, seed: int = 0) -> None:
+    """Run a target on so many mutations of its seeds, and raise what it raises."""
+    rng = random.Random(seed)  # noqa: S311 - mutations, not noise
+    drawn = [mutations(one, rng) for one in seeds()[name]]
+    for i in range(runs):
+        data = next(drawn[i % len(drawn)])
+        try:
+            TARGETS[name](data)
+        except Exception:
+            print(f"execution {i} of seed {seed}: {data!r}")
+            raise
+    print(f"{name}: {runs:,} executions, nothing found")
+
+
 def main() -> None:
+    if sys.argv[2:3] == ["--blind"]:
+        blind(sys.argv[1], *map(int, sys.argv[3:]))
+        return
     import atheris  # noqa: PLC0415 - the tests run the targets without it
 
     name = sys.argv.pop(1) if len(sys.argv) > 1 else ""

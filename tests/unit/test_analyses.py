@@ -17,6 +17,7 @@ from chicle.analyses import Analysis, analysis_of
 from chicle.analyses.formula import parse
 from chicle.analyses.sums import Products, RowSumsTask
 from chicle.measurements.persons import PersonRows
+from chicle.privacy import TestNoise
 from chicle.sources import open_source
 
 SCHEMA = Schema(
@@ -228,7 +229,7 @@ ASKED = [
 def clear() -> tuple[pd.DataFrame, chicle.Release]:
     """A fit with so much budget that noise is no part of the answers."""
     table = frame(8_000)
-    release = chicle.Prism(rho=2_000.0, allow_weak=True).fit(table, SCHEMA, analyses=ASKED, analysis_share=0.5).release_
+    release = chicle.Prism(rho=2e5, allow_weak=True).fit(table, SCHEMA, analyses=ASKED, analysis_share=0.5).release_
     return table, release
 
 
@@ -257,8 +258,9 @@ def test_without_noise_answers_are_those_of_plain_solvers(clear: tuple[pd.DataFr
 def test_a_level_without_rows_is_not_determined_and_harms_no_other() -> None:
     """In a range of 40 days, its interval is tens of days wide."""
     table = frame(8_000)
-    release = chicle.Prism(epsilon=1, delta=1e-9).fit(table, SCHEMA, analyses=[ASKED[1]]).release_
-    (answer,) = release.analyses
+    synth = chicle.Prism(epsilon=1, delta=1e-9)
+    ledger = chicle.Ledger(synth.budget, noise=TestNoise(0))
+    (answer,) = synth.fit(table, SCHEMA, analyses=[ASKED[1]], ledger=ledger).release_.analyses
     widths = dict(zip(answer.names, np.ptp(answer.interval(0.95), axis=1), strict=True))
     assert widths.pop("region[abroad]") > 30
     assert max(widths.values()) < 15
@@ -338,11 +340,13 @@ def test_answers_cover_when_noise_is_most_of_the_error() -> None:
     for seed in range(15):
         table = population.sample(4_000, replace=True, random_state=seed)
         synth = chicle.Prism(epsilon=1, delta=1e-9, threads=1)
-        release = synth.fit(table, SCHEMA, analyses=[Logit("died ~ age + sex"), Linear("los ~ sex")]).release_
+        ledger = chicle.Ledger(synth.budget, noise=TestNoise(10_000 * seed))
+        asked: list[Analysis] = [Logit("died ~ age + sex"), Linear("los ~ sex")]
+        release = synth.fit(table, SCHEMA, analyses=asked, ledger=ledger).release_
         for answer, truth in zip(release.analyses, wanted, strict=True):
             low, high = answer.interval(0.95).T
             hits += ((low <= truth) & (truth <= high)).tolist()
-    # 75 intervals of 95 %, some of which move together: fewer than 60 hits have a probability far below 1e-3.
+    # 75 intervals of 95 %, some of which move together: fewer than 60 hits would be a bad omen for any seeds.
     assert sum(hits) >= 60
 
 
