@@ -63,18 +63,19 @@ class Line:
     public: str = ""
 
 
+# Mechanisms whose rounds are timed. DualQuery makes all of its rounds: in few of them each choice is slower.
 ROUNDS: dict[str, Callable[..., Any]] = {
-    "GEM, whole tables": chicle.GEM,
-    "GEM, single cells": partial(chicle.GEM, per="query"),
-    "RAP-softmax, K 10": partial(chicle.RAP, per="query", queries=10),
-    "PMWPub": chicle.PMWPub,
+    "GEM, whole tables": partial(chicle.GEM, rounds=8),
+    "GEM, single cells": partial(chicle.GEM, per="query", rounds=8),
+    "RAP-softmax, K 10": partial(chicle.RAP, per="query", queries=10, rounds=8),
+    "PMWPub": partial(chicle.PMWPub, rounds=8),
     "DualQuery": chicle.DualQuery,
-    "FEM": chicle.FEM,
+    "FEM": partial(chicle.FEM, rounds=8),
 }
 EXPLICIT_ROUNDS: dict[str, Callable[..., Any]] = {
-    "MWEM": partial(chicle.MWEM, model="explicit", published=True),
-    "PEP": partial(chicle.PEP, published=True),
-    "PEP, whole tables": chicle.PEP,
+    "MWEM": partial(chicle.MWEM, model="explicit", published=True, rounds=8),
+    "PEP": partial(chicle.PEP, published=True, rounds=8),
+    "PEP, whole tables": partial(chicle.PEP, rounds=8),
 }
 
 
@@ -206,13 +207,16 @@ def draw(picture: str, *results: str) -> None:
             panel, name = (f"{which}, narrow public data", line[8:]) if line.startswith("narrow: ") else (which, line)
             rows_alike = found.setdefault(panel, {}).setdefault(name.split(", T ")[0], {})
             rows_alike.setdefault(name, {})[float(epsilon)] = float(largest)
-    figure, panels = plt.subplots(1, len(found), figsize=(5.5 * len(found), 7), layout="constrained", squeeze=False)
+    figure, panels = plt.subplots(
+        1, len(found), figsize=(5.5 * len(found), 7), layout="constrained", squeeze=False, sharey=True
+    )
     for axes, (which, families) in zip(panels[0], found.items(), strict=True):
         for i, (family, rows) in enumerate(families.items()):
             at = sorted({epsilon for row in rows.values() for epsilon in row})
             best = [min(row[epsilon] for row in rows.values() if epsilon in row) for epsilon in at]
             label = family if len(rows) == 1 else f"{family} (best T)"
-            axes.plot(at, best, "osD^vP*X"[i % 8] + ("-" if i < 10 else "--"), label=label)
+            line = "--" if "pub" in family.lower() else "-"  # with public data
+            axes.plot(at, best, "osD^vP*X"[i % 8] + line, label=label)
         axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="largest error of a cell", title=which)
         axes.set_xticks(at, [f"{epsilon:g}" for epsilon in at], minor=False)
         axes.minorticks_off()
@@ -222,6 +226,7 @@ def draw(picture: str, *results: str) -> None:
 
 def print_times() -> None:
     """Print the time of a step on all triples, beside torch or JAX where they are installed, and of large workloads."""
+    _print_large()
     bench = bench_of("adult")
     domain = bench.real.domain
     names, sizes, k = list(domain), list(domain.values()), 1_000
@@ -253,7 +258,11 @@ def print_times() -> None:
     for which, names_of in (("adult", ROUNDS), ("reduced", EXPLICIT_ROUNDS)):
         rounds = bench_of(which)
         for name, make in names_of.items():
-            print(f"a round on {which}, {name}: {_round(rounds, make):.3f} s")
+            print(f"a round on {which}, {name}: {_round(rounds, name, make):.3f} s")
+
+
+def _print_large() -> None:
+    """Print the time and memory of rounds on half a million cells; before all else, as peak memory only grows."""
     large = chicle.Domain({f"x{i}": 24 for i in range(8)})
     workload = list(combinations(large, 3))[:37]
     rng = np.random.default_rng(0)
@@ -265,18 +274,14 @@ def print_times() -> None:
     print(f"5 rounds on {sum(map(large.cells, workload)):,} cells: {seconds:.1f} s, {more:.0f} MB more than before")
 
 
-def _round(bench: Bench, make: Callable[..., Any]) -> float:
+def _round(bench: Bench, name: str, make: Callable[..., Any]) -> float:
     """Return the CPU seconds of a round: choose, measure and refit; the first one, which also counts, is left out."""
     ends: list[float] = []
-    make(
-        epsilon=1,
-        delta=1 / len(bench.real) ** 2,
-        workload=bench.workload,
-        rounds=8,
-        threads=1,
-        progress=lambda *_: ends.append(time.process_time()),
-    ).fit(bench.real, **({"public": bench.public["all"]} if make is chicle.PMWPub else {}))
-    return fmean(np.diff(ends[:7]).tolist())
+    given = {"public": bench.public["all"]} if name == "PMWPub" else {}
+    noted = {"threads": 1, "progress": lambda *_: ends.append(time.process_time())}
+    synth = make(epsilon=1, delta=1 / len(bench.real) ** 2, workload=bench.workload, **noted)
+    synth.fit(bench.real, **given)
+    return fmean(np.diff(ends).tolist())
 
 
 def _step_of_torch(tables: Any, sizes: list[int], targets: Any, k: int) -> dict[str, Callable[[], object]]:  # noqa: ANN401
