@@ -121,6 +121,23 @@ def test_constraints_coarse_and_combined_columns(make: Callable[..., Mechanism],
     assert made.equals(release.sample(900, seed=0))
 
 
+@pytest.mark.filterwarnings("ignore:a table drawn from this release has about")
+@pytest.mark.parametrize("kind", ["all rows equal", "sorted", "two columns"])
+def test_partitions_beside_tables_that_have_partitions(make: Callable[..., Mechanism], kind: str) -> None:
+    domain = {"part": 10, "a": 3, "b": 5, "c": 4}
+    rng = np.random.default_rng(1)
+    here = Records({name: rng.integers(size, size=900) for name, size in domain.items()}, domain)
+    role: Any = "trusted" if kind in ("sorted", "one row") else "evidence"
+    public = PublicData(hostile(kind, Domain(domain)), role=role)
+    synth = make(**BUDGET)
+    given: Any = {"partition": chicle.Partition(("part",), way="pooled"), "public": public}
+    assert synth.plan(here.domain, 900, **given).budget.rho == pytest.approx(synth.budget.rho)
+    release = synth.fit(here, **given).release_
+    assert synth.budget.rho * (1 - 1e-6) <= synth.ledger_.spent <= synth.budget.rho
+    assert len(release.sample(300, seed=0)) == 300
+    assert set(release.sample(20, seed=0, where={"part": 7})["part"].tolist()) == {7}
+
+
 @pytest.mark.parametrize("way", ["pooled", "independent", "attribute"])
 def test_partitioned_tables_use_them_for_the_whole(way: Any, tmp_path: Path) -> None:
     here, there = chicle.datasets.census(4_000, d=5, seed=1), chicle.datasets.census(3_000, d=5, seed=2)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import chicle
-from chicle import Ledger, Records, Release, Schema
+from chicle import Ledger, PublicData, Records, Release, Schema
 from chicle.partition import Partition
 from chicle.partition.declared import Way
 from chicle.privacy import PureEvent, TestNoise, accounting
@@ -73,6 +73,7 @@ def run(
     *,
     monkeypatch: pytest.MonkeyPatch,
     replayed: Tapes | None = None,
+    public: PublicData | None = None,
 ) -> tuple[Tapes, Records, Release]:
     tape = Tapes(replayed)
     monkeypatch.setattr("chicle.measurements.desk.release_gaussian", tape.release)
@@ -82,7 +83,8 @@ def run(
     records = Records(dict(zip(schema.domain, rows.T, strict=True)), schema.domain, max_records_per_person=k)
     noise = TestNoise(11) if replayed is None else NoNoise(11)
     synth = make(**budget)
-    public = public_records(schema) if synth.public_data == "needed" else None
+    if synth.public_data == "needed":
+        public = PublicData(public_records(schema))
     pure = None if asked.pure is None else asked.pure * budget["epsilon"]
     ledger = Ledger(
         chicle.Budget(**{**synth.budget.promise(), **({} if pure is None else {"pure": pure})}), noise=noise
@@ -136,6 +138,32 @@ def test_a_person_costs_no_more_than_the_ledger_says(mechanism: str, way: Way, m
     assert most > 0, "or there is nothing to replay"
     if way == "independent":
         assert sum(isinstance(entry.event, ParallelEvent) for entry in release.ledger.entries) == 1
+
+
+@pytest.mark.parametrize("role", ["evidence", "trusted"])
+@pytest.mark.parametrize("mechanism", ["Prism", "PrivSyn", "Independent"])
+def test_public_partitions_change_what_is_asked_by_releases_only(
+    mechanism: str, role: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Public rows with partitions that differ: which tables are bought, and all that is made of them, is replayed."""
+    k, domain = 2, {"part": 12, "a": 3, "b": 4, "c": 12}
+    schema = Schema.from_cardinalities(domain, max_records_per_person=k)
+    table, rng = table_of(7, 600, domain), np.random.default_rng(3)
+    part = rng.integers(12, size=6_000)
+    like = [np.where(rng.random(6_000) < 0.7, part % size, rng.integers(size, size=6_000)) for size in (3, 4)]
+    columns = {"part": part, "a": like[0], "b": like[1], "c": rng.integers(12, size=6_000)}
+    public = PublicData(Records(columns, domain), role=role)
+    asked = Partition(("part",), way="pooled", pure=0.2)
+    given: Any = (schema, {"epsilon": 4.0, "delta": 1e-6}, asked)
+    fitted = run(MECHANISMS[mechanism], table, *given, monkeypatch=monkeypatch, public=public)
+    assert any("12 public partitions differ" in note for note in fitted[2].notes)
+    assert fitted[2].ledger.epsilon() <= 4.0 * (1 + 1e-9)  # type: ignore[attr-defined]
+    alike = np.repeat([[11, 2, 3, 11]], k, axis=0)
+    for neighbour in (table[k:], np.concatenate([alike, table])):
+        replayed = run(
+            MECHANISMS[mechanism], neighbour, *given, monkeypatch=monkeypatch, replayed=fitted[0], public=public
+        )
+        check_same(fitted, replayed)
 
 
 @pytest.mark.parametrize("way", ["independent", "pooled"])

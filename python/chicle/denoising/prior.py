@@ -22,10 +22,11 @@ _UNSEEN = 0.5  # rows added to each value of the public table: what it lacks may
 _POWER = 1.5
 _STEPS = 6  # of the weighted moment estimate of the drift
 _FAR = 2.5  # standard deviations; beyond one more a value keeps its own count
+_FAR_TRUSTED = 4.0
 
 
 def posterior_counts(
-    counts: npt.ArrayLike, variance: float, seen: npt.ArrayLike, total: float
+    counts: npt.ArrayLike, variance: float, seen: npt.ArrayLike, total: float, *, trusted: bool = False
 ) -> tuple[Floats, Floats]:
     """Return estimated counts of an attribute's values and their variances.
 
@@ -37,6 +38,9 @@ def posterior_counts(
         How many public rows have each value.
     total
         The estimated number of private rows.
+    trusted
+        Whether somebody vouches for the public rows: then populations differ only where noise clearly does not explain
+        it.
 
     Examples
     --------
@@ -56,8 +60,11 @@ def posterior_counts(
     drift = 0.0
     for _ in range(_STEPS):
         weights = shape / (variance + sampling + drift * shape) ** 2
-        drift = max(float((weights * excess).sum() / (weights * shape).sum()), 0.0)
+        drift = float((weights * excess).sum() / (weights * shape).sum())
+        if trusted:
+            drift -= float(np.sqrt(2 * np.square(weights * (variance + sampling)).sum()) / (weights * shape).sum())
+        drift = max(drift, 0.0)
     spread = sampling + drift * shape
-    far = np.abs(values - expected) / np.sqrt(variance + spread) - _FAR
+    far = np.abs(values - expected) / np.sqrt(variance + spread) - (_FAR_TRUSTED if trusted else _FAR)
     kept = np.maximum(spread / (spread + variance), np.clip(far, 0.0, 1.0))
     return expected + kept * (values - expected), kept * variance

@@ -259,7 +259,8 @@ class Mechanism(ABC):
         rows = None if public is None else self._public(public, codec)
         budget = self._discovery().budget(declared, self.budget)
         if parted is not None:
-            sizes = sizes_budget(parted, codec.domain, budget, k=declared.max_records_per_person, rows=declared.rows)
+            k, expected = declared.max_records_per_person, declared.rows
+            sizes = sizes_budget(parted, codec.domain, budget, k=k, rows=expected, trusted=self._trusts(rows))
             budget = sizes.apply(budget)
         bought = [purchase.step() for purchase in purchases(declared, budget, self._discovery())]
         rho = budget.rho - math.fsum(step.rho for step in bought)
@@ -372,7 +373,9 @@ class Mechanism(ABC):
         if partition is not None:
             left = (ledger.budget.pure or 0.0) - ledger.pure if isinstance(ledger, Ledger) else None
             k, rows = declared.max_records_per_person, declared.rows
-            sizes = sizes_budget(partition, Codec(declared).domain, budget, k=k, rows=rows, pure_left=left)
+            trusted = self._trusts(public_rows)
+            domain = Codec(declared).domain
+            sizes = sizes_budget(partition, domain, budget, k=k, rows=rows, pure_left=left, trusted=trusted)
             budget = sizes.apply(budget)
         check_strength(budget, declared.rows, allowed=self.allow_weak)
         own, aside = ledger is None, budget.discovery or 0.0
@@ -472,6 +475,10 @@ class Mechanism(ABC):
             raise ParameterError(
                 f"the stages of {type(self).__name__} cost {asked / table.rho:.3g} times its budget; split less"
             )
+
+    def _trusts(self, public: PublicRows | None) -> bool:
+        """Return whether public rows tell what releases do not."""
+        return public is not None and public.role == "trusted" and self.public_data == "weighed"
 
     def _public(self, given: Any, codec: Codec) -> PublicRows | None:  # noqa: ANN401 - any table
         """Return public data as rows of a codec, before anything is spent; data that cannot be used are an error."""

@@ -175,7 +175,8 @@ class EvidenceModel(DenoisedModel):
             best = min(margins, key=lambda one: one.sigma)
             if seen is None:
                 return best.floats, np.full(size, best.sigma**2)
-            return posterior_counts(best.floats, best.sigma**2, seen, self._total)
+            trusted = self.role == "trusted"
+            return posterior_counts(best.floats, best.sigma**2, seen, self._total, trusted=trusted)
         (expected,) = own.expect([(name,)]) if seen is None else [(seen + 0.5) / (seen + 0.5).sum() * self._total]
         return expected, np.maximum(expected, 1.0)
 

@@ -22,6 +22,7 @@ SIZES = 0.01
 
 _GOAL = 0.05  # of the mean size of a partition: the deviation of noise to aim at
 _MOST = 0.7  # of the budget
+_MOST_TRUSTED = 0.95  # of epsilon, where public rows tell the rest
 _OTHERS = 0.4  # share of rho that tables by partition get at least about; their sums are sizes too
 
 
@@ -47,7 +48,14 @@ class SizesBudget:
 
 
 def sizes_budget(
-    partition: Partition, domain: Domain, budget: Budget, *, k: int, rows: int | None, pure_left: float | None = None
+    partition: Partition,
+    domain: Domain,
+    budget: Budget,
+    *,
+    k: int,
+    rows: int | None,
+    pure_left: float | None = None,
+    trusted: bool = False,
 ) -> SizesBudget:
     """Return with which noise to buy the sizes; nothing here depends on the data.
 
@@ -65,6 +73,8 @@ def sizes_budget(
         About how many rows there are, where that is declared.
     pure_left
         What is left of the pure epsilon of the ledger that pays, if it is open already: nothing else can be used then.
+    trusted
+        Whether there are public rows that are vouched for: sizes are what they cannot tell.
 
     Examples
     --------
@@ -88,7 +98,7 @@ def sizes_budget(
     if k / math.sqrt(2 * budget.rho * precision) <= goal:
         return SizesBudget()
     share = min(max(k**2 / (2 * budget.rho * goal**2), SIZES), 1.0)
-    pure = min(math.sqrt(2) * k / goal, _MOST * budget.epsilon)
+    pure = min(math.sqrt(2) * k / goal, (_MOST_TRUSTED if trusted else _MOST) * budget.epsilon)
     left = Budget(**{**budget.promise(), "pure": pure}).rho
     if share > _MOST or left > (1 - share) * budget.rho:
         return SizesBudget(0.0, pure)
