@@ -153,6 +153,7 @@ def test_noise_alone_makes_no_persons_of_many_rows() -> None:
     values[0] += 20_000
     found = PersonRows(values, 50.0, 40, protected=True)
     assert found.left_out < 0.05
+    assert f"between 0% and {found.left_out + 2 * found.left_out_error:.0%})" in found.note()
     assert found.kept[0] > 0.98
     assert found.assign(0, rng).tolist() == []
     assert len(found.assign(1_000, rng)) == 1_000

@@ -103,19 +103,31 @@ class PersonRows:
     @property
     def left_out(self) -> float:
         """The estimated share of rows that the limit leaves out."""
-        cells, persons = self.cells.astype(np.float64), self.persons
-        ends = np.append(cells[1:] - 1, cells[-1])
-        rows = cells + (ends - cells) / 3  # most persons of a cell have few rows
+        rows, persons = self._rows, self.persons
         return float((np.maximum(rows - self.k, 0) * persons).sum() / (rows * persons).sum())
+
+    @property
+    def left_out_error(self) -> float:
+        """The standard error of that share, by the noise in the cells that stand out and in the next one."""
+        cells = int(np.flatnonzero(self.persons)[-1]) + 2
+        beyond = np.maximum(self._rows[:cells] - self.k, 0)
+        return float(self.sigma * np.sqrt((beyond**2).sum()) / (self._rows * self.persons).sum())
 
     def note(self) -> str:
         """Return a sentence for the reader of the release."""
-        share = self.left_out
+        share, most = self.left_out, 2 * self.left_out_error
         about = "Hardly any row was" if share < 0.005 else f"About {share:.0%} of the rows were"
         return (
             f"{about} left out, because their persons had more than {self.k} (estimated from noisy counts of persons, "
-            f"sigma {self.sigma:.3g}). The synthetic table is like the rows that were kept."
+            f"sigma {self.sigma:.3g}: between {max(share - most, 0):.0%} and {min(share + most, 1):.0%}). The "
+            "synthetic table is like the rows that were kept."
         )
+
+    @property
+    def _rows(self) -> Floats:
+        """The mean number of rows in each cell: most persons of a cell have few."""
+        cells = self.cells.astype(np.float64)
+        return cells + (np.append(cells[1:] - 1, cells[-1]) - cells) / 3
 
     def assign(self, rows: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Return a person for each of a number of synthetic rows, from 0 on: the rows of a person follow each other."""
