@@ -164,8 +164,8 @@ def test_the_way_through_a_messy_file(
     assert abs(made["patient_nbr"].nunique() / real["patient_nbr"].nunique() - 1) < 0.05
     # Tails: honest bounds, ten times the largest count, do not fill with noise.
     mine, theirs = real["emergencies"], made["emergencies"]
-    assert abs(theirs.mean() / mine.mean() - 1) < 0.15
-    assert abs(theirs.std() / mine.std() - 1) < 0.3
+    assert abs(theirs.mean() / mine.mean() - 1) < 0.25
+    assert abs(theirs.std() / mine.std() - 1) < 0.5
     assert theirs.quantile(0.999) < 2 * mine.quantile(0.999)
     # Order: no stay ends before it begins, and stays are as long as they are.
     stays = (pd.to_datetime(made["discharge"]) - pd.to_datetime(made["admission"])).dt.days
