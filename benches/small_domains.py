@@ -62,9 +62,9 @@ def sample(folder: str, rows: int) -> Records:
 TABLES: dict[str, Callable[[], Records]] = {
     "acs2018_income, 16 cut in two": lambda: cut("acs2018_income", 21_574, 16),
     "acs2018_income, 19 cut in two *": lambda: cut("acs2018_income", 40_000, 19, skip=2),
-    "acs2024_ny, 16 cut in two *": lambda: cut("acs2024_ny", 30_000, 16),
+    "acs2024_ny, 16 cut in two": lambda: cut("acs2024_ny", 30_000, 16),
     "acs2024_ny, 23 cut in two *": lambda: cut("acs2024_ny", 50_000, 23, skip=16),
-    "acs2024_ny, 18 of 3 to 7 values *": lambda: small("acs2024_ny", 40_000, 18, 3, 7),
+    "acs2024_ny, 18 of 3 to 7 values": lambda: small("acs2024_ny", 40_000, 18, 3, 7),
     "msnbc, 16 cut in two": lambda: cut("msnbc", 50_000, 16),
 }
 

@@ -93,6 +93,11 @@ class InteractionModel(DenoisedModel):
         counted = made.count([table.clique for table in tables], threads=threads) if tables else []
         return [counts.astype(np.float64) * scale for counts in counted]
 
+    @property
+    def targets(self) -> list[Measurement]:
+        """What the last descent fits: denoised 1-ways and pairs, and tables with shrunk interactions."""
+        return [*self._targets, *self._interactions]
+
     def draw_records(self, n: int, seed: int | None, *, threads: int | None, progress: Progress | None) -> Records:
         """Make records over the merged domain."""
         rng = np.random.default_rng(seed)
@@ -101,7 +106,7 @@ class InteractionModel(DenoisedModel):
         if n == 0 or not self._interactions:
             return made
         return descend(
-            [*self._targets, *self._interactions],
+            self.targets,
             self.merge.domain,
             start=made,
             amounts=self.amounts,
@@ -115,7 +120,7 @@ class InteractionModel(DenoisedModel):
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what was learnt, as arrays."""
-        own = measurements_to_arrays([*self._targets, *self._interactions], self.merge.domain)
+        own = measurements_to_arrays(self.targets, self.merge.domain)
         return {**own, "second": np.array(len(self._interactions))}
 
     def from_arrays(self, state: State) -> None:
