@@ -3,6 +3,7 @@
     python benches/partitions.py states [EPSILON,...] [SEEDS] [WAY,...]     49 states of 1,000 rows each
     python benches/partitions.py large  [EPSILON,...] [SEEDS] [WAY,...]     10 states of 89,000 rows each
     python benches/partitions.py puma   [EPSILON,...] [SEEDS] [WAY,...]     New York and Pennsylvania by PUMA
+    python benches/partitions.py adult:COLUMN [EPSILON,...] [SEEDS] [WAY,...]   Adult by sex, marital-status, education, ...
     python benches/partitions.py thousand [EPSILON]                         1,000 partitions of 2.7 million rows
 
 Ways: `attribute` (Prism with the partition as one more attribute), `independent`, `pooled`, `pooled:SHARE`, `auto`, and
@@ -26,7 +27,7 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from tables import data_folder
+from tables import ADULT_ORDINAL, data_folder, load
 
 import chicle
 from chicle import Records, Schema
@@ -134,6 +135,13 @@ def puma(k: int = 7) -> Table:
     return Table(records, real, schema, "PUMA", 3.45e-11, public)
 
 
+def adult(by: str) -> Table:
+    """Return Adult by one of its columns: few partitions, of sizes and dependences that differ much."""
+    records, _ = load(data_folder() / "adult")
+    schema = Schema.from_cardinalities(records.domain, ordinal=ADULT_ORDINAL)
+    return Table(records, records, schema, by, DELTA)
+
+
 def thousand(number: int = 1_000) -> Table:
     """Return 49 states with a made-up county each row: partitions whose sizes and 1-ways differ a little."""
     codes, sizes, ordinal = columns_of("acs2024_us49", "STATE")
@@ -191,6 +199,13 @@ def figures(table: Table, synthetic: Records) -> str:
     return said
 
 
+def made_up(kind: str, seed: int) -> Table:
+    """Return a table by the name of its kind."""
+    if kind.startswith("adult:"):
+        return adult(kind.removeprefix("adult:"))
+    return puma() if kind == "puma" else states(1_000, 49, seed) if kind == "states" else states(89_000, 10, seed)
+
+
 def main() -> None:
     """Print a row for each way, budget and seed."""
     kind, *rest = sys.argv[1:]
@@ -208,7 +223,7 @@ def main() -> None:
     ways = rest[2].split(",") if len(rest) > 2 else ["floor", "attribute", "independent", "pooled", "auto"]
     print("epsilon way            seed  pairs triples  misplaced" + (" NIST" if kind == "puma" else "") + "  seconds")
     for seed in range(seeds):
-        table = puma() if kind == "puma" else states(1_000, 49, seed) if kind == "states" else states(89_000, 10, seed)
+        table = made_up(kind, seed)
         for epsilon in epsilons:
             for way in ways:
                 start = time.perf_counter()

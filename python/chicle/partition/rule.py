@@ -10,8 +10,8 @@ the data. Pooled partitions are off by how much the dependences of attributes di
 tells. So partitions are fitted by themselves where the mean of this forecast is small; of few partitions, which each
 hold much of the whole, somewhat earlier.
 
-*As an attribute.* Of few partitions at a budget so small that the whole table is mostly noise, tables by partition
-would only repeat the whole table's 1-ways: there the partition is one more attribute, and the budget is not split.
+*As an attribute.* Few partitions of a small table, or at a small budget, differ in ways that a few measured tables tell
+better than all 1-ways by partition: there the partition is one more attribute, and the budget is not split.
 
 *The share.* Small partitions have little to say, so the whole table gets most. The share that says how they differ
 grows with the logarithm of x. Few partitions need less of it.
@@ -39,8 +39,8 @@ Floats = npt.NDArray[np.float64]
 _INDEPENDENT = (0.03, 0.06)  # least and most forecast to fit partitions by themselves, ...
 _OVER_NUMBER = 0.12  # ... and in between this, over their number
 _BUCKETS = 20
-_FEW = 10  # partitions
-_NOISY = 3_000.0  # signal of the whole table below which few partitions are an attribute
+_FEW, _HIDDEN = 10, 16  # partitions: of so many, the share is at most `_MOST_OF_FEW`; and they may be an attribute
+_NOISY = 25_000.0  # signal of the whole table below which few partitions are an attribute
 _AT = ((57.0, 0.3), (182.0, 0.6))  # signals, and the shares that were best there
 _SHARES, _MOST_OF_FEW = (0.25, 0.7), 0.4
 
@@ -93,7 +93,7 @@ def choose(
     if way == "auto":
         limit = min(max(_OVER_NUMBER / counted.size, _INDEPENDENT[0]), _INDEPENDENT[1])
         alone = held.size > 0 and forecast(domain, signal) <= limit
-        hidden = few and whole and counted.sum() < _NOISY * noise
+        hidden = counted.size <= _HIDDEN and whole and counted.sum() < _NOISY * noise
         way = "independent" if alone else "attribute" if hidden else "pooled"
     share = partition.share
     if share is None:
