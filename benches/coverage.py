@@ -52,12 +52,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Case:
-    """A table: where it is, which columns, how many rows are drawn, and what is asked."""
+    """A table: where it is, which columns, how many rows are drawn, and what is asked.
+
+    Statistics are described with the columns that they depend on.
+    """
 
     folder: str
     n: int
     asked: tuple[Asked, ...]
-    described: Mapping[str, Statistic]
+    described: Mapping[str, tuple[tuple[str, ...], Statistic]]
     kept: tuple[str, ...] = ()
 
 
@@ -69,18 +72,20 @@ def dummies(t: Columns, name: str, size: int) -> list[np.ndarray]:
     return [(t[name] == code).astype(float) for code in range(1, size)]
 
 
-def described(number: str, other: str, group: tuple[str, int], cell: Mapping[str, int]) -> dict[str, Statistic]:
+def described(
+    number: str, other: str, group: tuple[str, int], cell: Mapping[str, int]
+) -> dict[str, tuple[tuple[str, ...], Statistic]]:
     """Return means, spread, quantiles, a difference of groups, and cells of one, two and three columns."""
     names = list(cell)
     some = [{name: cell[name] for name in names[: i + 1]} for i in range(len(names))]
     return {
-        f"mean {number}": mean(number),
-        f"mean {other}": mean(other),
-        f"sd {number}": deviation(number),
-        f"median {number}": quantile(number, 0.5),
-        f"90 % quantile {number}": quantile(number, 0.9),
-        f"difference {number} by {group[0]}": difference(number, *group),
-        **{f"cell {' x '.join(one)}": cells(one) for one in some},
+        f"mean {number}": ((number,), mean(number)),
+        f"mean {other}": ((other,), mean(other)),
+        f"sd {number}": ((number,), deviation(number)),
+        f"median {number}": ((number,), quantile(number, 0.5)),
+        f"90 % quantile {number}": ((number,), quantile(number, 0.9)),
+        f"difference {number} by {group[0]}": ((number, group[0]), difference(number, *group)),
+        **{f"cell {' x '.join(one)}": (tuple(one), cells(one)) for one in some},
     }
 
 
@@ -241,16 +246,16 @@ def descriptive(
 ) -> list[dict[str, Any]]:
     """Return the pooled interval of each statistic, and one without privacy."""
     release = synth.fit(Records(table, schema.domain), schema).release_
-    tables = [
-        {name: draw[name].astype(np.int64) for name in draw} for draw in release.draws(m=replicates, seed=0, threads=1)
-    ]
-    found = np.array([[of(one) for of in case.described.values()] for one in tables])
+    draws = release.draws(m=replicates, seed=0, threads=1)
+    tables = [{name: draw[name].astype(np.int64) for name in draw} for draw in draws]
+    held = [draws.covers(*columns) for columns, _ in case.described.values()]
+    found = np.array([[of(one) for _, of in case.described.values()] for one in tables])
     lows, highs = chicle.pool(found[:, :, 0], found[:, :, 1]).interval(0.95)
-    alone = [of(table) for of in case.described.values()]
-    together = zip(case.described, lows, highs, alone, strict=True)
+    alone = [of(table) for _, of in case.described.values()]
+    together = zip(case.described, lows, highs, alone, held, strict=True)
     return [
-        {"of": name, "low": low, "high": high, "plain": [one - Z * var**0.5, one + Z * var**0.5]}
-        for name, low, high, (one, var) in together
+        {"of": name, "low": low, "high": high, "plain": [one - Z * var**0.5, one + Z * var**0.5], "held": there}
+        for name, low, high, (one, var), there in together
     ]
 
 
@@ -264,14 +269,18 @@ def show(folder: Path) -> None:
         alone = np.array([[one["plain"] for one in line["found"]] for line in lines[1:]])
         hit = (low <= truth) & (truth <= high)
         real = (alone[:, :, 0] <= truth) & (truth <= alone[:, :, 1])
+        held = np.array([[one.get("held", True) for one in line["found"]] for line in lines[1:]])
         width = np.median(high - low, axis=0) / np.median(alone[:, :, 1] - alone[:, :, 0], axis=0)
         off = ((low + high) / 2 - truth).mean(axis=0) / (np.median(high - low, axis=0) / (2 * Z))
         print(f"\n{path.stem}: {len(hit)} repetitions")
         print(f"{'':44} coverage  width / plain  bias / SE  coverage of plain")
         for j, name in enumerate(names):
-            print(f"{name[:44]:44} {hit[:, j].mean():8.3f} {width[j]:14.2f} {off[j]:10.2f} {real[:, j].mean():18.3f}")
+            said = f"{name[:44]:44} {hit[:, j].mean():8.3f} {width[j]:14.2f} {off[j]:10.2f} {real[:, j].mean():18.3f}"
+            print(said if held[:, j].all() else f"{said}   measured together in {held[:, j].mean():.0%}")
         kinds = {kind: [j for j, name in enumerate(names) if name.startswith(kind + " ")] for kind in KINDS}
         kinds = {kind: mine for kind, mine in kinds.items() if mine} or {"all": list(range(len(names)))}
+        if not held.all():
+            print(f"{'where measured together, pooled':44} {hit[held].mean():8.3f}; elsewhere {hit[~held].mean():.3f}")
         for kind, mine in kinds.items():
             each = hit[:, mine].mean(axis=0)
             print(
@@ -305,7 +314,7 @@ def main() -> None:
     path = arguments.state / f"{arguments.table}-{arguments.epsilon:g}-{arguments.what}.jsonl"
     if not path.exists():
         coefficients = [b for one in case.asked for b in plain(one, population)[0]]
-        figures = [of(population)[0] for of in case.described.values()]
+        figures = [of(population)[0] for _, of in case.described.values()]
         truth = coefficients if arguments.what == "declared" else figures
         path.write_text(json.dumps({"truth": [float(one) for one in truth]}) + "\n")
     rows, done = len(records), len(path.read_text().splitlines()) - 1

@@ -78,6 +78,16 @@ def test_draws_are_a_sequence(census: chicle.Records) -> None:
         chicle.Independent(epsilon=1, delta=1e-9).fit(census).release_.draws(m=1)
 
 
+def test_draws_know_which_columns_were_measured_together(exact: chicle.Release) -> None:
+    draws = exact.draws(m=2, seed=0)
+    assert draws.covers("AGE")
+    assert draws.covers("AGE", "SEX")
+    assert not draws.covers("AGE", "RACE")
+    assert not draws.covers("AGE", "SEX", "RACE")
+    with pytest.raises(SchemaError, match="did you mean 'AGE'"):
+        draws.covers("AGEE")
+
+
 def test_pool_centres_on_the_table_less_half_the_bias() -> None:
     replicates = [5.0, 7.0, 6.0]
     pooled = chicle.pool(replicates, table=4.0)

@@ -37,7 +37,7 @@ from chicle.measurements.desk import Progress
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.transcript import Entry, Transcript
 from chicle.models.base import Model
-from chicle.releases.conditional import Drawn
+from chicle.releases.conditional import Drawn, modelled
 from chicle.releases.contents import IMPORTED
 from chicle.releases.imported import model_of_tables
 from chicle.sources import decode_table
@@ -50,8 +50,10 @@ __all__ = ["Draws", "Pooled", "pool", "replicate", "student_half"]
 Floats = npt.NDArray[np.float64]
 
 _DRAWS = 0xD3A35
-_COVERED = "covered: means, quantiles, cells, standard deviations, differences of groups"
-_NOT_COVERED = "not covered: coefficients of models, and whatever depends on three or more columns that no table holds"
+_COVERED = "covered: means, quantiles, cells, standard deviations, differences of groups, of columns one table holds"
+_NOT_COVERED = (
+    "not covered: coefficients of models, and whatever depends on columns that no measured table holds together"
+)
 
 
 class Draws(Sequence[Any]):
@@ -82,6 +84,19 @@ class Draws(Sequence[Any]):
     def replicates(self) -> Iterator[Any]:
         """The replicates, one after the other."""
         return (self[i] for i in range(1, len(self)))
+
+    def covers(self, *columns: str) -> bool:
+        """Return whether a measured table holds these columns together, so that their statistics can be pooled.
+
+        Dependence that nobody measured is lost in the table, and again in its replicates: they do not show the bias.
+
+        Parameters
+        ----------
+        columns
+            The columns that a statistic depends on.
+        """
+        modelled("covers", columns, self._release.schema)
+        return any(set(columns) <= set(one.clique) for one in self._release.of_columns)
 
     def __len__(self) -> int:
         return self.m + 1
@@ -232,8 +247,9 @@ def pool(
 ) -> Pooled:
     """Return an estimate with a standard error, from a statistic of the table and of its replicates.
 
-    It holds for means, quantiles, shares of cells, standard deviations and differences of groups, not for coefficients
-    of models: declare those (docs/inference.md). `pool` cannot tell what it is given.
+    It holds for means, quantiles, shares of cells, standard deviations and differences of groups, of columns that a
+    measured table holds together (`Draws.covers`), not for coefficients of models: declare those (docs/inference.md).
+    `pool` cannot tell what it is given.
 
     Parameters
     ----------
