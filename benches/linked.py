@@ -19,7 +19,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,7 @@ class Case:
     most: int
     least: int = 0
     again: Pair | None = None  # another population, where the truth is known
+    wide: int | None = None
 
     @property
     def kept(self) -> Pair:
@@ -177,6 +178,7 @@ def schema_of(case: Case) -> chicle.Schema:
         "order": "place",
         "max_per_parent": case.most,
         **({"min_per_parent": case.least} if case.least else {}),
+        **({"wide": case.wide} if case.wide else {}),
         "columns": {"place": {"type": "identifier"}, **columns[1]},
     }
     return chicle.Schema.from_dict({"tables": {"households": {"key": "id", "columns": columns[0]}, "people": people}})
@@ -288,6 +290,7 @@ METHODS: dict[str, Callable[[Case, float], Pair]] = {
 
 
 def compare(case: Case, arguments: argparse.Namespace) -> None:
+    case = replace(case, wide=arguments.wide)
     truth, every = case.kept, len(case.pair.of)
     left = 1 - len(truth.of) / every
     print(f"{case.pair.n:,} parents, {every:,} children; {left:.2%} of the children are beyond {case.most}")
@@ -408,6 +411,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--most", type=int, default=5)
     parser.add_argument("--least", type=int, default=0)
+    parser.add_argument("--wide", type=int, help="how many children have a slot of their own")
     parser.add_argument("--picture", help="an SVG file of the distances at the last epsilon")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS))
     arguments = parser.parse_args()

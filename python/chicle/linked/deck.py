@@ -21,22 +21,8 @@ Integers = npt.NDArray[np.int64]
 _SEEN = 100_000  # rows by which the strength of a dependence is judged
 
 
-def donors(
-    wanted: Sequence[npt.NDArray[Any]],
-    known: Sequence[npt.NDArray[Any]],
-    rng: np.random.Generator,
-    weights: Integers | None = None,
-) -> Integers:
+def donors(wanted: Sequence[npt.NDArray[Any]], known: Sequence[npt.NDArray[Any]], rng: np.random.Generator) -> Integers:
     """Return for each wanted row the place of a known one that agrees with it on as many first columns as possible.
-
-    Parameters
-    ----------
-    wanted, known
-        The columns by which rows are alike, the most important one first.
-    rng
-        Draws among known rows that agree as far.
-    weights
-        How many rows each known one stands for; one by default.
 
     Examples
     --------
@@ -46,16 +32,15 @@ def donors(
     rows = len(wanted[0])
     found = np.zeros(rows, dtype=np.int64)
     left = np.arange(rows)
-    weights = np.ones(len(known[0]), dtype=np.int64) if weights is None else weights
+    ones = np.ones(len(known[0]), dtype=np.int64)
     for number in range(len(wanted), 0, -1):
         keys, there = as_keys([one[left] for one in wanted[:number]], list(known[:number]))
-        taken, agrees = draw(there, weights, keys, rng)
+        taken, agrees = draw(there, ones, keys, rng)
         found[left[agrees]] = taken[agrees]
         left = left[~agrees]
         if not len(left):
             return found
-    upto = np.cumsum(weights)
-    found[left] = np.searchsorted(upto, rng.integers(upto[-1], size=len(left)), side="right")
+    found[left] = rng.integers(len(ones), size=len(left))
     return found
 
 

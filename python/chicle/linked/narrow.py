@@ -205,7 +205,6 @@ def _chain(
     known: dict[str, AnyCodes] = {f"before.{column}": codes[pool] for column, codes in slots[BEFORE].items()}
     known.update({"number": number[pool], **{f"parent.{name}": parents[name][pool] for name in parents}})
     later = _taken(slots[LATER], pool)
-    stands_for = number[pool] - layout.wide  # it was drawn among so many
     names = strongest_first(known, later, rng)[:_KEYS]
     for place in range(layout.wide, layout.most):
         whose = np.flatnonzero(number > place)
@@ -215,7 +214,7 @@ def _chain(
         wanted: dict[str, AnyCodes] = {f"before.{column}": made[column][at - 1] for column in layout.children}
         wanted.update({f"parent.{name}": parents[name][whose] for name in layout.parents})
         wanted["number"] = number[whose]
-        rows = donors([wanted[name] for name in names], [known[name] for name in names], rng, stands_for)
+        rows = donors([wanted[name] for name in names], [known[name] for name in names], rng)
         for column in layout.children:
             made[column][at] = later[column][rows]
 
