@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import yaml
 from hypothesis import given
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 import chicle
 from chicle import Schema, SchemaError
+from chicle.columns import Integer, Number
+from chicle.columns.base import refuse
 from chicle.columns.drafted_edges import drafted_edges, geometric_edges
 from chicle.schema.flags import Flags, Rare
 
@@ -210,3 +213,31 @@ def test_a_second_id_of_persons_is_dropped() -> None:
     assert draft.person == "patient_nbr"
     assert draft.columns["insurance"].type == "drop"
     assert "as an identifier, each row would get a new one" in draft.flags["insurance"].comment
+
+
+@pytest.mark.parametrize("frequent", [[0, 1], [0, 1, 2, 3], [7, 9, 10], [4_999, 5_000], [0]])
+def test_frequent_neighbours_have_a_bin_each(frequent: list[int]) -> None:
+    """Zero-heavy amounts: a draft with an empty bin between 0 and 1 was an error."""
+    rng = np.random.default_rng(1)
+    values = np.concatenate([np.repeat(frequent, 300), rng.integers(0, 5_001, 500)])
+    (column,) = chicle.draft_schema({"days": values}).columns.values()
+    assert isinstance(column, Integer)
+    starts = column.starts.tolist()
+    for value in frequent:
+        assert {value, value + 1} <= set(starts)
+
+
+def test_edges_have_no_more_decimals_than_the_numbers() -> None:
+    """Temperatures such as 36.6: no edge at 35.094 between 35.0 and 35.1."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(36.6, 0.5, 2_000).round(1)
+    (column,) = chicle.draft_schema({"temperature": values}).columns.values()
+    assert isinstance(column, Number)
+    edges = np.array(column.bins)
+    np.testing.assert_array_equal(edges, edges.round(1))
+    assert column.decimals == 1
+    assert len(edges) < 40
+    codes = column.encode(pa.chunked_array([values]), refuse("temperature"))
+    made = column.decode(codes, pa.float64(), rng).to_numpy()
+    assert (column.encode(pa.chunked_array([made]), refuse("temperature")) == codes).all()
+    assert made.mean() == pytest.approx(values.mean(), abs=0.02)

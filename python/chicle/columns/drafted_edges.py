@@ -7,13 +7,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["EDGES_READ", "drafted_edges", "geometric_edges"]
+__all__ = ["EDGES_READ", "decimal_edges", "drafted_edges", "geometric_edges"]
 
 EDGES_READ = (
     "bounds, edges by quantiles, and frequent values, which have a bin of their own (an edge listed twice); "
     "`bins: private` would find such edges with budget"
 )
 _BINS = 32
+_MOST_EXACT = 2.0**53  # up to here floats hold every integer
 
 
 def drafted_edges(raw: npt.NDArray[np.float64], unit: float) -> tuple[float, ...]:
@@ -40,7 +41,23 @@ def drafted_edges(raw: npt.NDArray[np.float64], unit: float) -> tuple[float, ...
     # No integer lies between a frequent one and the next.
     near = {value + unit for value in frequent} if unit else set()
     inner = {cut for cut in cuts if low < cut < high} - near - set(frequent)
-    return tuple(float(edge) for edge in sorted([*({low, high, *inner} - set(frequent)), *frequent, *frequent]))
+    # A frequent value is listed twice, but once if the next value is frequent as well: nothing lies between them.
+    twice = [value for value in frequent if not unit or value + unit not in frequent]
+    return tuple(float(edge) for edge in sorted([*({low, high, *inner} - set(frequent)), *frequent, *twice]))
+
+
+def decimal_edges(raw: npt.NDArray[np.float64], decimals: int | None) -> tuple[float, ...]:
+    """Return the edges of numbers that are rounded to so many decimals; None if they are not rounded.
+
+    Examples
+    --------
+    >>> decimal_edges(np.repeat([36.5, 36.6, 37.4], [50, 40, 1]), 1)
+    (36.5, 36.6, 36.6, 37.4)
+    """
+    if decimals is None or np.abs(raw).max() * 10.0**decimals >= _MOST_EXACT:
+        return drafted_edges(raw, 0.0)
+    edges = drafted_edges(np.round(raw * 10.0**decimals), 1.0)
+    return tuple(_exact(round(edge), -decimals) for edge in edges)
 
 
 def geometric_edges(high: float) -> list[float]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from chicle.codes import Codes
 from chicle.columns.base import Mask, Report, numpy_dtype
-from chicle.columns.drafted_edges import EDGES_READ, drafted_edges
+from chicle.columns.drafted_edges import EDGES_READ, decimal_edges
 from chicle.columns.drafting import Draft, RawColumn, and_missing
 from chicle.columns.inside import Floats, pick
 from chicle.columns.numeric import (
@@ -141,7 +141,7 @@ class Number(Binned):
         """Propose bins of numbers."""
         if raw.numbers is None or raw.bounds is None or raw.kind == "integers":
             return None
-        edges = drafted_edges(raw.numbers, 0.0)
+        edges = decimal_edges(raw.numbers, raw.decimals)
         return Draft(
             cls(bins=edges, outside="clamp", decimals=raw.decimals, missing=raw.missing),
             and_missing(EDGES_READ, raw.missing),

@@ -47,7 +47,7 @@ def pooled(name: str, size: int, total: float, tables: Sequence[Measurement]) ->
     >>> pair = Measurement(("a", "b"), np.array([[24, 24]]), sigma=0.1, buckets={"a": np.array([0, 0, 0])})
     >>> values, covariance = pooled("a", 3, 40.0, [fine, pair])
     >>> values.round(1), np.diagonal(covariance).round(1)  # the sum is known, its parts are not
-    (array([32.7, 12.7,  2.7]), array([2.7, 2.7, 2.7]))
+    (array([32.6, 12.7,  2.7]), array([2.7, 2.7, 2.7]))
     """
     prior = max(float(total), 1.0) ** 2.0
     if size > _MOST:
