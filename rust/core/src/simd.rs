@@ -30,6 +30,23 @@ macro_rules! vectorised {
 
 pub(crate) use vectorised;
 
+/// Ask for the cache line at a place of a slice, and the one after it; nothing happens past the end.
+#[inline(always)]
+pub(crate) fn prefetch<T>(slice: &[T], place: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(ahead) = slice.get(place..) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let first = ahead.as_ptr().cast::<i8>();
+        // SAFETY: a hint, which reads nothing and is allowed for any address.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(first);
+            _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(64));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, place);
+}
+
 /// A few 16-bit integers in one register. With AVX2 they are one; the compiler keeps plain arrays of them in memory.
 pub(crate) trait Lanes: Copy {
     /// The lanes as an array.

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::parallel::zeros;
+use crate::simd;
 
 /// The codes of one attribute.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +64,17 @@ impl Column<'_> {
             Self::U8(codes) => codes[record].into(),
             Self::U16(codes) => codes[record].into(),
             Self::U32(codes) => codes[record],
+        }
+    }
+
+    /// Have the codes from one record on brought near the processor.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
+    pub(crate) fn prefetch(&self, record: usize) {
+        match self {
+            Self::U8(codes) => simd::prefetch(codes, record),
+            Self::U16(codes) => simd::prefetch(codes, record),
+            Self::U32(codes) => simd::prefetch(codes, record),
         }
     }
 

@@ -13,6 +13,10 @@
 //! So 16-bit rounding or saturation can hide a move but never make a wrong one. Every move lowers the loss, and the
 //! result is the same for any number of threads.
 //! Cost: O(marginals) a record for the skipped, O(marginals * values / 16) for the others; O(marginals) a move.
+//!
+//! The codes of the next block are fetched ahead: otherwise a visit to one of 80 attributes waits for them. With that, and
+//! without a pass of its own for current sums that exclude nothing, a quiet sweep of 100,000 x 80 takes 14 to 20 % less,
+//! the first one 4 % (2026-11-19, targets of Prism at epsilon 1); sweeps of 250,000 x 20 take as long as before.
 
 use std::sync::Arc;
 
@@ -435,7 +439,8 @@ impl Job<'_> {
         }
     }
 
-    /// Proposals where rows are longer: the current value is summed first, which excludes many records.
+    /// Proposals where rows are longer. Where records may be skipped, or a row has pieces, the current value is summed
+    /// first.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
     fn propose_long<L: Lanes, const VECTORS: usize>(&self, block: usize, found: &mut Proposals) {
@@ -443,22 +448,27 @@ impl Job<'_> {
         let length = BLOCK.min(self.codes.len() - start);
         let own = self.find_rows(start, length, &mut found.scratch);
         let lanes = &self.working.lanes[..];
-        let mut current = [0i32; BLOCK];
-        for rows in &found.scratch {
-            for ((sum, &row), &code) in current.iter_mut().zip(rows).zip(&own) {
-                *sum += i32::from(lanes[(row + code) as usize]);
+        let mut candidates: [u8; BLOCK] = std::array::from_fn(|k| u8::try_from(k).unwrap_or(0));
+        let (mut count, mut current) = (length, None);
+        if self.view.may_skip || self.view.pieces > 1 {
+            let mut sums = [0i32; BLOCK];
+            for rows in &found.scratch {
+                for ((sum, &row), &code) in sums.iter_mut().zip(rows).zip(&own) {
+                    *sum += i32::from(lanes[(row + code) as usize]);
+                }
             }
-        }
-        let floor = if self.view.may_skip { 0 } else { i32::MIN };
-        let mut candidates = [0u8; BLOCK];
-        let mut count = 0;
-        for (k, &sum) in (0u8..).zip(&current[..length]) {
-            candidates[count % BLOCK] = k;
-            count += usize::from(sum > floor);
+            let floor = if self.view.may_skip { 0 } else { i32::MIN };
+            count = 0;
+            for (k, &sum) in (0u8..).zip(&sums[..length]) {
+                candidates[count % BLOCK] = k;
+                count += usize::from(sum > floor);
+            }
+            current = Some(sums);
         }
         for &k in &candidates[..count] {
             let k = usize::from(k % 128);
-            if let Some(to) = self.best::<L, VECTORS>(&found.scratch, k, current[k], start + k) {
+            let current = current.as_ref().map(|sums| sums[k]);
+            if let Some(to) = self.best::<L, VECTORS>(&found.scratch, k, own[k], current, start + k) {
                 found.add(start + k, k, to, self.view.incidences.len());
             }
         }
@@ -475,7 +485,9 @@ impl Job<'_> {
         for incidence in &self.view.incidences {
             let mut rows = [incidence.first as u32; BLOCK];
             for (attribute, offsets) in &incidence.others {
-                offsets.add(self.columns[*attribute].column(), start, &mut rows[..length]);
+                let column = self.columns[*attribute].column();
+                offsets.add(column, start, &mut rows[..length]);
+                column.prefetch(start + BLOCK);
             }
             scratch.push(rows);
         }
@@ -487,19 +499,21 @@ impl Job<'_> {
         own
     }
 
-    /// The value with the smallest sum, if it is smaller than the current one by more than the gap.
+    /// The value with the smallest sum, if it is smaller than the current one by more than the gap. Rows of one piece
+    /// tell the current sum, too.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "takes on the target features of its caller")]
     fn best<L: Lanes, const VECTORS: usize>(
         &self,
         rows: &[[u32; BLOCK]],
         k: usize,
-        current: i32,
+        own: u32,
+        current: Option<i32>,
         record: usize,
     ) -> Option<usize> {
         let ties = Ties::new(self.key, record, self.view.pieces);
         let mut best = None;
-        let mut least = current - self.working.gap;
+        let mut least = current.map(|current| current - self.working.gap);
         for i in 0..self.view.pieces {
             let piece = ties.piece(i) * VECTORS * LANES;
             let mut sums = [L::ZERO; VECTORS];
@@ -512,8 +526,12 @@ impl Job<'_> {
             }
             let smallest = sums.iter().fold(L::MAX, |least, &sum| least.min(sum)).array();
             let smallest = smallest.as_ref().iter().fold(i16::MAX, |least, &sum| least.min(sum));
-            if i32::from(smallest) < least {
-                least = smallest.into();
+            let own = own as usize;
+            let most = least.unwrap_or_else(|| {
+                i32::from(sums[own / LANES % VECTORS].array().as_ref()[own % LANES]) - self.working.gap
+            });
+            if i32::from(smallest) < most {
+                least = Some(smallest.into());
                 best = Some(piece + ties.lane(&sums.map(L::array), smallest));
             }
         }
