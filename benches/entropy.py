@@ -41,7 +41,7 @@ def effect(table: npt.ArrayLike) -> float:
 def chains(start: Records, effects: Sequence[Effect], *, hold: bool, seed: int) -> Records:
     """Return the records of the chains after all sweeps."""
     rng, names, n = np.random.default_rng(seed), list(start.domain), len(start)
-    rows = np.stack([1.0 - 2.0 * start[name] for name in names], axis=1)
+    rows = [1.0 - 2.0 * start[name] for name in names]
     places = [tuple(names.index(name) for name in clique) for clique, _, _ in effects]
     means, noise = (np.array([one[i] for one in effects]) for i in (1, 2))
     held = n * noise * np.array([len(place) > 1 for place in places]) if hold else np.zeros(len(effects))
@@ -52,12 +52,12 @@ def chains(start: Records, effects: Sequence[Effect], *, hold: bool, seed: int) 
         for i in rng.permutation(len(names)):
             logit = np.zeros(n)
             for e, others in of[i]:
-                logit += weights[e] * rows[:, others].prod(axis=1)
-            rows[:, i] = np.where(rng.random(n) < 1 / (1 + np.exp(np.clip(-2 * logit, -40, 40))), 1.0, -1.0)
-        now = np.array([rows[:, place].prod(axis=1).mean() for place in places])
+                logit += reduce(np.multiply, [rows[j] for j in others], weights[e])
+            rows[i] = np.where(rng.random(n) < 1 / (1 + np.exp(np.clip(-2 * logit, -40, 40))), 1.0, -1.0)
+        now = np.array([reduce(np.multiply, [rows[j] for j in place]).mean() for place in places])
         step = STEP / (1 + sweep / 50) / (np.maximum(1 - now**2, 0.03) + held)
         weights += step * (means - now - held * weights)
-    return Records({name: (rows[:, i] < 0).astype(np.uint8) for i, name in enumerate(names)}, start.domain)
+    return Records({name: (rows[i] < 0).astype(np.uint8) for i, name in enumerate(names)}, start.domain)
 
 
 def trial(real: Records, epsilon: float, seed: int) -> dict[str, list[float]]:

@@ -113,9 +113,14 @@ class Basis:
         return max(estimate_total(self.measured), 1)
 
     @cached_property
+    def one_way_error(self) -> float:
+        """The error of the 1-ways that noise is expected to leave, as a share of the records."""
+        return _one_way_error(self.one_ways, self.total)
+
+    @property
     def too_noisy(self) -> bool:
-        """Whether the 1-ways need the rest of the budget more than anything else does."""
-        return _one_way_error(self.one_ways, self.total) > _TOO_NOISY
+        """Whether the 1-ways need the rest of the budget more than tables of pairs do."""
+        return self.one_way_error > _TOO_NOISY
 
     @cached_property
     def pairs(self) -> list[Clique]:

@@ -38,12 +38,17 @@ __all__ = ["by_contrasts", "contrast_stages", "likely_by_contrasts", "pays_by_co
 # triples than `_FEW_TRIPLES` are never left out.
 _WORK = 500_000_000
 _FEW_TRIPLES, _MOST_TRIPLES = 1_000, 10_000
+# Where the error of the 1-ways exceeds this share of the records, they need all of the budget. It is more than for
+# tables of pairs, because the contrasts of the 1-ways get a third of the first stage.
+_TOO_NOISY = 0.3
 _STAGES = (f"{CONTRASTS}, first stage", f"{CONTRASTS}, second stage")
 
 
 def pays_by_contrasts(basis: Basis, options: PrismOptions) -> bool:
     """Return whether contrasts pay, from the released 1-ways."""
     desk = basis.desk
+    if basis.one_way_error > _TOO_NOISY:
+        return False
     if options.contrasts is not None:
         return options.contrasts and desk.presence is None and bool(_pairs(desk.domain))
     if options.first_stage is not None or desk.presence is not None or desk.workload is not None:

@@ -99,12 +99,12 @@ class Prism(Mechanism):
         """Measure 1-ways, score pairs, measure the sets that are worth their price."""
         options = check_options(self.options)
         basis = begin(desk, options, lambda table: Split.of(table, options))
+        if basis.pairs and pays_by_contrasts(basis, options):
+            return by_contrasts(basis, options)
         if basis.too_noisy:
             return basis.measure_one_ways_again(TOO_NOISY)
         if not basis.pairs:
             return basis.measure_one_ways_again(NO_PAIR)
-        if pays_by_contrasts(basis, options):
-            return by_contrasts(basis, options)
         merged = basis.merged
         share = share_of_first_stage(basis, options)
         pairs, weights = basis.pairs, None
