@@ -183,8 +183,9 @@ def test_weights_on_public_rows_stop_at_their_best_mixture_and_gem_does_not() ->
     shares = {clique: table / len(TABLE) for clique, table in zip(TRIPLES, TABLE.count(TRIPLES), strict=True)}
     best = max(float(share[1].max()) for clique, share in shares.items() if "a" in clique)
     given: dict[str, Any] = {"epsilon": 20, "delta": 1e-9, "allow_weak": True, "workload": TRIPLES}
-    for published in (False, True):
-        stuck = quietly(chicle.PMWPub(**given, published=published), public).answers_
+    forms: list[dict[str, Any]] = [{}, {"published": True}]
+    for form in forms:
+        stuck = quietly(chicle.PMWPub(**given, **form), public).answers_
         assert answer_errors(TABLE, stuck)["max"] >= best > 0.05
         assert all(stuck[clique][1].max() == 0 for clique in stuck if clique[0] == "a")
     free = quietly(chicle.GEM(**given, components=200), public)

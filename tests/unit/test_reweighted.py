@@ -88,6 +88,9 @@ def test_what_noise_explains_is_left_alone() -> None:
     moved = model.expect([("a",)])[0]
     wanted = counts + np.array([10.0, 0.0, 0.0, -19.0])
     np.testing.assert_allclose(moved, 900 * wanted / wanted.sum(), rtol=1e-9)
+    (whole,) = ROWS.count([tuple(DOMAIN)])
+    assert model.sigmas(measured) == 2
+    assert model.sigmas(Measurement(tuple(DOMAIN), whole, 10.0)) == pytest.approx(0.8 * np.sqrt(2 * np.log(60)))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

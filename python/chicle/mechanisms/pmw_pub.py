@@ -23,8 +23,8 @@ class PMWPub(QueryRounds[WeightedRowsModel]):
     """Give the distinct rows of a public table weights, so that it answers the workload as the private table does.
 
     It begins with how often each public row occurs. By default it measures whole tables, and multiplies the weights of
-    the rows in each cell so that the cell comes to within two standard deviations of its noise. The published form
-    (``published=True``) measures single cells, and takes half steps as MWEM does.
+    the rows in each cell so that the cell comes to within two standard deviations of its noise, three in a large table.
+    The published form (``published=True``) measures single cells, and takes half steps as MWEM does.
 
     No synthetic row can be one that the public table does not have: where the private table has others, the error stops
     falling at that of the best mixture of public rows.

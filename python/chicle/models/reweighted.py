@@ -67,7 +67,8 @@ class ReweightedModel(Model):
     steps
         Most projections after each cell.
     tolerance
-        Whole tables: how many standard deviations of its noise a cell may be off. Only what is beyond is corrected.
+        Whole tables: how many standard deviations of its noise a cell may be off, or more in a table of more than 22
+        cells. Only what is beyond is corrected.
     sweeps
         Most sweeps over all whole tables.
     """
@@ -126,9 +127,12 @@ class ReweightedModel(Model):
         self._told: int = len(cells)
 
     def sigmas(self, table: Measurement) -> float:
-        """Return how many standard deviations a cell of a whole table may be off."""
-        del table
-        return self.tolerance
+        """Return how many standard deviations a cell of a whole table may be off: more in a table of many cells.
+
+        Noise alone moves some of many cells far, and multiplying for each of them fits noise.
+        """
+        expected = math.sqrt(2 * math.log(max(table.values.size, 1)))  # of the largest of as many deviates
+        return self.tolerance * max(1.0, _OF_LARGEST * expected)
 
     def expect_tables(self, queries: Sequence[QueryLike], *, threads: int | None) -> list[Floats]:
         """Return expected counts over the merged domain."""
@@ -198,14 +202,6 @@ class ExplicitModel(ReweightedModel):
     """
 
     most_cells: int = MOST_CELLS
-
-    def sigmas(self, table: Measurement) -> float:
-        """Return how many standard deviations a cell may be off: more in a table of many cells.
-
-        Noise alone moves some of many cells far. Each of them would be filled, because none is known to be empty.
-        """
-        expected = math.sqrt(2 * math.log(max(table.values.size, 1)))  # of the largest of as many deviates
-        return self.tolerance * max(1.0, _OF_LARGEST * expected)
 
     def begin(self, start: ReweightedModel | None, threads: int | None) -> _core.Reweight:
         """Return the kernel on all cells of the domain."""
