@@ -3,7 +3,7 @@
     python benches/partitions.py states [EPSILON,...] [SEEDS] [WAY,...]     49 states of 1,000 rows each
     python benches/partitions.py large  [EPSILON,...] [SEEDS] [WAY,...]     10 states of 89,000 rows each
     python benches/partitions.py puma   [EPSILON,...] [SEEDS] [WAY,...]     New York and Pennsylvania by PUMA
-    python benches/partitions.py adult:COLUMN [EPSILON,...] [SEEDS] [WAY,...]   Adult by sex, education, ...
+    python benches/partitions.py adult:COLUMN [EPSILON,...] [SEEDS] [WAY,...] Adult by one of its columns
     python benches/partitions.py thousand [EPSILON]                         1,000 partitions of 2.7 million rows
 
 Ways: `attribute` (Prism with the partition as one more attribute), `independent`, `pooled`, `pooled:SHARE`, `auto`, and

@@ -80,7 +80,7 @@ def sizes_budget(
     --------
     >>> domain, budget = Domain({"county": 240, "age": 20, "sex": 2}), Budget(epsilon=0.1, delta=1e-10)
     >>> round(sizes_budget(Partition(("county",)), domain, budget, k=7, rows=340_000).pure, 4)
-    0.0699
+    0.07
     >>> sizes_budget(Partition(("county",)), domain, budget, k=1, rows=34_000_000)
     SizesBudget(share=0.01, pure=0.0)
     """
