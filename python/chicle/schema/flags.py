@@ -41,10 +41,10 @@ class RowsAPerson:
     kept: float
 
     def __str__(self) -> str:
+        rows = "1 row" if self.median == 1 else f"{self.median} rows"
         return (
-            f"a person has {self.median} rows in the median, at most {self.high} in 99 of 100 cases, and at most "
-            f"{self.most}; `max_records: {self.max_records}` keeps {100 * self.kept:.0f} % of the rows, and noise "
-            "grows with it"
+            f"a person has {rows} in the median, at most {self.high} in 99 of 100 cases, and at most {self.most}; "
+            f"`max_records: {self.max_records}` keeps {100 * self.kept:.0f} % of the rows, and noise grows with it"
         )
 
 
