@@ -459,6 +459,34 @@ def test_help_teaches_by_examples_that_parse(command: list[str], capsys: pytest.
         assert callable(parsed.run)
 
 
+SWALLOWED = """
+import argparse, signal, sys
+from chicle.cli import entry
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+class Interrupted:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+def run(arguments):
+    Interrupted()
+    for _ in range(10**9):
+        pass
+    return 0
+
+entry.parser = lambda: argparse.Namespace(parse_args=lambda _: argparse.Namespace(run=run))
+sys.exit(entry.main(["x"]))
+"""
+
+
+def test_ctrl_c_in_a_callback_is_not_swallowed() -> None:
+    """Seen in a callback of an import, by benches/chaos.py: Python prints such an error and goes on."""
+    done = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr == "chicle: error: stopped\n"
+
+
 def test_the_module_runs(here: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(chicle.__file__).parents[1])}
     run = [sys.executable, "-m", "chicle"]

@@ -7,11 +7,14 @@ on stderr and exit code 2.
 
 from __future__ import annotations
 
+import _thread
 import argparse
 import os
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     run: Callable[[argparse.Namespace], int] = arguments.run
     try:
-        with warnings.catch_warnings():
+        with _interruptible(), warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.simplefilter("always", RuntimeWarning)
             warnings.showwarning = _show_warning
@@ -114,6 +117,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         warn(f"error: {explained(error)}")
         return 130 if isinstance(error, KeyboardInterrupt) else 2
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Interrupt also where Ctrl-C comes in a callback of an import or of the memory, where Python only prints it."""
+    before = sys.unraisablehook
+
+    def hook(raised: Any) -> None:  # noqa: ANN401 - has no public type
+        if issubclass(raised.exc_type, KeyboardInterrupt):
+            threading.Timer(0.01, _thread.interrupt_main).start()  # once more, when the callback is over
+        else:
+            before(raised)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def parser() -> Parser:
