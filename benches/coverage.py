@@ -263,6 +263,8 @@ def show(folder: Path) -> None:
     """Print coverage and widths of every state in a folder."""
     for path in sorted(folder.glob("*.jsonl")):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
+        if len(lines) < 2:
+            continue
         truth = np.array(lines[0]["truth"])
         names = [one["of"] for one in lines[1]["found"]]
         low, high = (np.array([[one[end] for one in line["found"]] for line in lines[1:]]) for end in ("low", "high"))
