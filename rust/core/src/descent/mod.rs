@@ -15,7 +15,7 @@
 //! Tried and left out, 2026-11-19 (sampling from releases of Prism; time of a simulated census at epsilon 1, d = 20 and
 //! 80; errors against the same release sampled without):
 //!
-//! - Placing a drawn start, attribute by attribute, against those before it: 20 % less time at d = 20, 35 % at 80, but at
+//! - Placing a drawn start, attribute by attribute, against those before it: 30 % less time at d = 20, 35 % at 80, but at
 //!   epsilon 5 3-way errors rise by 0.4 % (adult), 1.1 % (`acs2018_income`) and 2.0 % (`acs2024_ny`).
 //! - Levels that tell how far each record was from a move when last looked at, so that later sweeps pass over the far
 //!   ones. A record is out of date once any of its other attributes moved, which most do between the first sweeps: the
