@@ -241,7 +241,7 @@ def test_a_full_disk_spends_nothing(path: Path, failing: str, monkeypatch: pytes
         with pytest.raises(ArtefactError, match=r"No space left.*make room. No noise was drawn"):
             ledger.debit(EVENTS)
         with pytest.raises(ArtefactError):
-            ledger.reserve(Budget(rho=0.01), title="a fit").__enter__()
+            ledger.reserve(Budget(mu=0.1), title="a fit").__enter__()
     assert path.read_bytes() == kept
     assert list(path.parent.iterdir()) == [path]
     ledger.debit(EVENTS)

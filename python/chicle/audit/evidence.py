@@ -3,6 +3,7 @@
 An auditor knows both tables. So for each table of noisy counts there is a best statistic, the log-likelihood ratio of
 what was released: ``(<values - others, canary> - |canary|^2 / 2) / sigma^2``, with the auditor's own counts of the
 others and of the canary. It is added up over all tables of a release, also where later tables depend on earlier ones.
+Contrasts are such tables too, each number with a noise of its own.
 All else is noted as it is, and `chicle.audit.attacks` learns what it tells: cells, scores, sums, the number of rows,
 the canary's rows in a sample; and as words the choices, the schema, the notes.
 """
@@ -20,11 +21,12 @@ import numpy.typing as npt
 
 from chicle.audit.pairs import Integers, Pair
 from chicle.counting.records import Records
+from chicle.measurements.contrasts import Contrasts, contrast_weights, contrasts_of
 from chicle.measurements.measurement import Measurement
 from chicle.measurements.row_sums import RowSums
 from chicle.measurements.scores import Choice, Scores
 from chicle.privacy.ledger import Ledger
-from chicle.query import as_query
+from chicle.query import Query, as_query
 from chicle.releases.release import Release
 
 __all__ = ["Evidence", "Notebook"]
@@ -118,10 +120,10 @@ class Notebook:
             kind = type(entry).__name__
             place = seen[kind]
             seen[kind] += 1
-            if isinstance(entry, Measurement):
+            if isinstance(entry, (Measurement, Contrasts)):
                 ratio += self._ratio(entry)
                 if entry.values.size <= _MOST_CELLS:
-                    name = f"cell {entry.query.key!r}"
+                    name = f"contrast {entry.clique!r}" if isinstance(entry, Contrasts) else f"cell {entry.query.key!r}"
                     numbers |= {f"{name} {seen[name]} {i}": float(x) for i, x in enumerate(entry.values.flat)}
                     seen[name] += 1
             elif isinstance(entry, Scores):
@@ -156,14 +158,24 @@ class Notebook:
         """Return all that was noted."""
         return Evidence.joined(self._parts)
 
-    def _ratio(self, one: Measurement) -> float:
+    def _ratio(self, one: Measurement | Contrasts) -> float:
         """Return the log-likelihood ratio of a table, with the canary to without; 0 where codes are not known."""
         if not self.pair.coded:
             return 0.0
-        if (key := one.query.key) not in self._known:
-            self._known[key] = tuple(self.pair.counts(one.query, rows) for rows in (self.pair.others, self.pair.canary))  # type: ignore[assignment]
-        others, canary = self._known[key]
-        return float(((one.values - others) * canary).sum() - (canary * canary).sum() / 2) / one.sigma**2
+        others, canary = self._counts(as_query(one.clique) if isinstance(one, Contrasts) else one.query)
+        sigmas: float | Floats = one.sigma
+        if isinstance(one, Contrasts):
+            sigmas = one.sigma * contrast_weights(others.shape)
+            others, canary = contrasts_of(others), contrasts_of(canary)
+        released, known, moved = one.values / sigmas, others / sigmas, canary / sigmas
+        return float(((released - known) * moved).sum() - (moved * moved).sum() / 2)
+
+    def _counts(self, query: Query) -> tuple[Integers, Integers]:
+        """Return the auditor's counts of the others, and of the canary."""
+        if (key := query.key) not in self._known:
+            others, canary = (self.pair.counts(query, rows) for rows in (self.pair.others, self.pair.canary))
+            self._known[key] = others, canary
+        return self._known[key]
 
     def _sampled(self, release: Release) -> float:
         """Return how many rows of a sample are like the canary's."""

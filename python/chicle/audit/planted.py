@@ -6,9 +6,9 @@ While it is planted no ledger calls itself protected, so nothing that is made th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from chicle.counting.countable import Countable, Independence
 from chicle.counting.records import Records
 from chicle.domain import Clique, Domain
+from chicle.measurements.contrasts import contrast_sensitivity
 from chicle.measurements.desk import Desk
 from chicle.privacy import primitives
 from chicle.privacy.events import DiscoveryEvent, ExponentialEvent, GaussianEvent
@@ -45,18 +46,22 @@ class Bug:
         The audit that must find it.
     where, instead
         The name of what is replaced, and by what.
+    also
+        Other places of the same bug.
     """
 
     what: str
     case: str
     where: str
     instead: Any
+    also: Mapping[str, Any] = field(default_factory=dict)
 
     @contextmanager
     def planted(self) -> Iterator[None]:
         """Plant the bug while the block runs."""
         with ExitStack() as stack:
-            stack.enter_context(patch(self.where, self.instead))
+            for where, instead in {self.where: self.instead, **self.also}.items():
+                stack.enter_context(patch(where, instead))
             stack.enter_context(patch.object(Ledger, "protected", property(lambda _: False)))
             yield
 
@@ -77,6 +82,11 @@ _sensitivity = Query.l2_sensitivity
 def _of_one_row(query: Query, k: int) -> int:
     del k
     return _sensitivity(query, 1)
+
+
+def _contrasts_of_one_row(shape: Sequence[int], k: int) -> float:
+    del k
+    return contrast_sensitivity(shape, 1)
 
 
 def _seeded(noise: SystemNoise) -> int:
@@ -159,7 +169,13 @@ def _half_sensitivity(
 
 
 BUGS: dict[str, Bug] = {
-    "row-sensitivity": Bug("sensitivity 1 for k rows", "tables", "chicle.query.Query.l2_sensitivity", _of_one_row),
+    "row-sensitivity": Bug(
+        "sensitivity 1 for k rows",
+        "tables",
+        "chicle.query.Query.l2_sensitivity",
+        _of_one_row,
+        {"chicle.measurements.desk.contrast_sensitivity": _contrasts_of_one_row},
+    ),
     "seeded-noise": Bug("noise from the user's seed", "tables", "chicle.privacy.noise.SystemNoise._next_seed", _seeded),
     "free-score": Bug("a score that is not debited", "scores", _TABLES, _scores_are_free),
     "data-bounds": Bug("bounds read off the data", "bounds", "chicle.mechanisms.base._declared", _data_bounds),
