@@ -23,10 +23,10 @@ GEM = Paper(
     ),
     systems=(
         System("GEM", "gem", "whole tables"),
-        System("GEM, as published", "chicle.papers.systems:gem_published"),
+        System("GEM as published", "chicle.papers.systems:gem_published"),
         System("RAP-softmax", "rap", "rows projected onto the simplex"),
         System("PEP", "pep", "whole tables; small domains only"),
-        System("PEP, as published", "chicle.papers.systems:pep_published", "small domains only"),
+        System("PEP as published", "chicle.papers.systems:pep_published", "small domains only"),
         System("MWEM", "chicle.papers.systems:mwem_explicit", "small domains only"),
         System("DualQuery", "dualquery"),
         System("FEM", "fem"),
@@ -45,5 +45,5 @@ GEM = Paper(
         "peak_mb": "peak MB",
     },
     options={"triples": None, "queries": 100},
-    ratios=(Ratio("RAP-softmax", "GEM"), Ratio("MWEM", "PEP, as published"), Ratio("Prism", "GEM")),
+    ratios=(Ratio("RAP-softmax", "GEM"), Ratio("MWEM", "PEP as published"), Ratio("Prism", "GEM")),
 )

@@ -61,7 +61,8 @@ def page(outcome: Outcome, pictures: dict[str, str] | None = None) -> str:
         for key, title in paper.measures.items():
             if key in one.runs.columns:
                 parts.append(f"**{title[0].upper()}{title[1:]}**\n\n{_table(outcome, one, key)}")
-        if broken := failed(one.runs):
+        asked = {system.run for system in outcome.systems}
+        if broken := [row for row in failed(one.runs) if row["mechanism"] in asked]:
             parts.append("\n".join(f"- {_name(outcome, row['mechanism'])} failed: {_why(row)}" for row in broken))
     return "\n\n".join(parts) + "\n"
 

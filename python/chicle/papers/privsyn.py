@@ -21,7 +21,7 @@ PRIVSYN = Paper(
     ),
     systems=(
         System("PrivSyn", "chicle.papers.systems:privsyn_published"),
-        System("PrivSyn, ours", "privsyn", "scores of sensitivity 1, exact accounting, other GUM options"),
+        System("PrivSyn of ours", "privsyn", "scores of sensitivity 1, exact accounting, other GUM options"),
         System("PrivBayes", "privbayes", "with InDif and a graphical model, as [P] replaces its scores too"),
         System("PGM", "privsyn-pgm", "PrivSyn's selection, records by a graphical model"),
         System("DualQuery", "dualquery"),
@@ -43,7 +43,7 @@ PRIVSYN = Paper(
     ratios=(
         Ratio("PrivBayes", "PrivSyn"),
         Ratio("PGM", "PrivSyn"),
-        Ratio("PrivSyn, ours", "PrivSyn"),
+        Ratio("PrivSyn of ours", "PrivSyn"),
         Ratio("Prism", "PrivSyn"),
     ),
 )
