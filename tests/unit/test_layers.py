@@ -25,6 +25,7 @@ LAYERS = (
         "_html",
         "_pandas",
         "_progress",
+        "_elsewhere",
     ),  # what everything may use
     *("domain", "codes", "query", "workload", "presence", "columns", "schema"),  # public: what is declared and asked
     *("counting", "privacy", "measurements"),  # private rows, the ledger, and what is bought through it

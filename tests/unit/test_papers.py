@@ -69,14 +69,15 @@ def test_each_paper_runs_and_names_what_is_missing(name: str, folder: Path) -> N
         ]
     )
     assert done == 0
-    text = (folder / "out" / f"{name}.md").read_text()
+    stem = BY_NAME[name].file or name
+    text = (folder / "out" / f"{stem}.md").read_text()
     assert "NOT PRIVATE" in text.splitlines()[2]
     assert "Quick form" in text
     for table in BY_NAME[name].tables:
         if not table.folder:
             assert f"## {table.name}\n\nNot at hand" in text
             assert table.source in text
-    record = json.loads((folder / "out" / f"{name}.json").read_text())
+    record = json.loads((folder / "out" / f"{stem}.json").read_text())
     runs = [row for one in record["tables"] if one["runs"] for row in one["runs"]]
     assert not any(row["error"] for row in runs)
     key = next(iter(BY_NAME[name].measures))
@@ -147,6 +148,38 @@ def test_a_ratio_is_the_geometric_mean(folder: Path) -> None:
     assert found[0] == pytest.approx(math.sqrt(4 * 0.5))
     assert found[1:] == (1, 2)
     assert ratio(made, Ratio("DPSyn", "Prism")) is None
+
+
+def test_the_page_lists_where_our_own_system_loses(folder: Path) -> None:
+    asked = {"tables": ["adult"], "epsilons": [1.0, 2.0], "seeds": 1, "only": ["Prism", "Independent", "AIM"]}
+    outcome = run_paper("chicle", data=folder / "data", output=folder / "out", threads=1, **asked)  # type: ignore[arg-type]
+    rows = [
+        {"mechanism": run, "epsilon": epsilon, "delta": 0.1, "seed": 0, "error": "", "tvd_3": value, "tvd_2": 0.1}
+        for run, values in (("prism", (0.2, 0.3)), ("independent", (0.1, 0.4)), ("aim-published", (0.05, 0.5)))
+        for epsilon, value in zip((1.0, 2.0), values, strict=True)
+    ]
+    (one,) = outcome.tables
+    shown = page(replace(outcome, tables=(replace(one, runs=Comparison(tuple(rows), "")),)))
+    assert "In 1 of 4 cells" in shown
+    assert "| Adult | 1 | mean 3-way distance | 0.2000 | AIM 0.0500, Independent 0.1000 |" in shown
+    none = [{**row, "tvd_3": row["tvd_3"] if row["mechanism"] == "prism" else 1} for row in rows]
+    assert "Nowhere in 4 cells" in page(replace(outcome, tables=(replace(one, runs=Comparison(tuple(none), "")),)))
+
+
+def test_slow_systems_are_left_out_of_large_tables(folder: Path) -> None:
+    outcome = run_paper(
+        "chicle",
+        data=folder / "data",
+        output=folder / "out",
+        tables=["fire"],
+        epsilons=[1.0],
+        seeds=1,
+        only=["AIM", "Independent"],
+    )
+    (one,) = outcome.tables
+    assert one.runs is not None
+    assert {row["mechanism"] for row in one.runs.rows} == {"independent", "floor"}
+    assert "Not run here, because a run takes more than 60 s: AIM." in page(outcome)
 
 
 def test_the_quick_form_is_small_and_keeps_the_label(folder: Path) -> None:

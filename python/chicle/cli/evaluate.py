@@ -9,7 +9,7 @@ from chicle.cli.arguments import add_dialect, command, names, tables, workload
 from chicle.cli.linked import in_folder
 from chicle.cli.terminal import Progress, say
 from chicle.errors import SchemaError
-from chicle.evaluation import evaluate
+from chicle.evaluation import evaluate, export_sdnist
 from chicle.releases.release import load
 from chicle.schema import Schema
 from chicle.schema.linked import LinkedSchema
@@ -42,6 +42,9 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.add_argument("--seed", type=int, default=0, help="seed of the queries and the baselines (default 0)")
     add_measures(made)
     add_dialect(made)
+    made.add_argument(
+        "--sdnist-files", metavar="FOLDER", help="also write both tables as NIST's SDNist reads them, the real one too"
+    )
     made.add_argument("--json", action="store_true", help="print JSON instead of a table")
     made.set_defaults(run=_run)
 
@@ -74,6 +77,11 @@ def add_measures(parser: argparse.ArgumentParser) -> None:
         type=names,
         help="columns that form partitions: errors inside each are listed (default: those that the schema declares)",
     )
+    parser.add_argument(
+        "--scorer",
+        metavar="sdnist[@PYTHON]",
+        help="also the k-marginal score of NIST's SDNist, where it is installed or in an environment of its own",
+    )
     parser.add_argument("--threads", type=int, help="number of threads (default: all cores)")
 
 
@@ -82,6 +90,8 @@ def measures(arguments: argparse.Namespace, schema: Schema) -> dict[str, Any]:
     measured: dict[str, Any] = {"triples": arguments.triples}
     if arguments.by is not None:
         measured["by"] = arguments.by
+    if arguments.scorer is not None:
+        measured["scorer"] = arguments.scorer
     if arguments.label is not None:
         measured["label"] = arguments.label
     if arguments.workload is not None:
@@ -111,6 +121,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise SchemaError("the schema is not known; give --schema, or the --release that the table was drawn from")
     measured = measures(arguments, schema)
     real, synthetic = _given(arguments, schema)
+    if arguments.sdnist_files is not None:
+        export_sdnist(real, synthetic, schema, arguments.sdnist_files)
     with Progress(quiet=arguments.json) as progress:
         progress.say("comparing")
         found = evaluate(

@@ -9,29 +9,29 @@ that chicle needs; only numpy. The function gets codes and gives codes::
         return {name: codes for name, codes in made.items()}
 
 ``chicle compare people.csv -s people.yaml --mechanisms prism,peers:mst@envs/peers/bin/python``. Codes go in and out
-through pipes: no copy of the table is written to disk.
+through pipes: no copy of the table is written to disk. Functions for some packages are in `chicle.comparison.adapters`:
+``smartnoise-mst@envs/smartnoise/bin/python``.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from chicle._elsewhere import ElsewhereError, python_at, run_elsewhere
+from chicle.comparison.adapters import ADAPTERS, PACKAGES
 from chicle.counting.records import Records
 from chicle.errors import ParameterError
 from chicle.schema import Schema
 
 __all__ = ["Foreign"]
 
-_OURS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")  # the other environment has its own
 _RUNNER = Path(__file__).with_name("foreign_runner.py")
+_ADAPTERS = Path(__file__).with_name("adapters.py")
 
 
 class Foreign:
@@ -40,17 +40,23 @@ class Foreign:
     Parameters
     ----------
     name
-        ``module:function@PYTHON``.
+        ``module:function@PYTHON``, or a name of `chicle.comparison.adapters` and ``@PYTHON``.
     """
 
     def __init__(self, name: str) -> None:
         function, _, python = name.rpartition("@")
-        self._module, _, self._function = function.partition(":")
-        self._python = shutil.which(python)
+        self._said, self._hint = function, ""
+        if function in ADAPTERS:
+            self._module, self._function = str(_ADAPTERS), ADAPTERS[function].__name__
+            self._hint = f"pip install {PACKAGES[function.partition('-')[0]]} for that Python"
+        else:
+            self._module, _, self._function = function.partition(":")
         if not (self._module and self._function):
-            raise ParameterError(f"{name!r} names no function; write module:function@PYTHON")
-        if self._python is None:
-            raise ParameterError(f"{name!r}: there is no Python {python!r}; give the path of one that can be run")
+            known = ", ".join(ADAPTERS)
+            raise ParameterError(
+                f"{name!r} names no function; write module:function@PYTHON, or one of {known} and @PYTHON"
+            )
+        self._python = python_at(python, name)
 
     def __call__(
         self, records: Records, schema: Schema, *, epsilon: float, delta: float, seed: int, threads: int | None
@@ -63,16 +69,11 @@ class Foreign:
         head = json.dumps({"domain": domain, "given": asked})
         arrays: dict[str, Any] = {f"c{i}": records[name] for i, name in enumerate(domain)}
         np.savez(packed, head=np.array(head), **arrays)
-        command = [str(self._python), str(_RUNNER), self._module, self._function]
-        environment = {name: value for name, value in os.environ.items() if name not in _OURS}
-        done = subprocess.run(  # noqa: S603 - what the user named
-            command, input=packed.getvalue(), capture_output=True, env=environment, check=False
-        )
-        if done.returncode:
-            # The last line is the kind of the error; its text may quote values of the table.
-            lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-            kind = lines[-1][:80] if lines[-1].isidentifier() else f"exit code {done.returncode}"
-            raise ParameterError(f"{self._module}:{self._function} failed in its environment: {kind}")
-        with np.load(io.BytesIO(done.stdout), allow_pickle=False) as made:
+        try:
+            written = run_elsewhere(self._python, _RUNNER, [self._module, self._function], packed.getvalue())
+        except ElsewhereError as error:
+            hint = f"; {self._hint}" if self._hint and "ModuleNotFound" in str(error) else ""
+            raise ParameterError(f"{self._said} failed in its environment: {error}{hint}") from None
+        with np.load(io.BytesIO(written), allow_pickle=False) as made:
             columns = {name: made[f"c{i}"] for i, name in enumerate(domain)}
         return Records(columns, records.domain)

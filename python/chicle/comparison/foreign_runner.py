@@ -3,6 +3,7 @@
 import importlib
 import io
 import json
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ def _main() -> None:
         head = json.loads(str(packed["head"]))
         columns = {name: packed[f"c{i}"] for i, name in enumerate(head["domain"])}
     out, sys.stdout = sys.stdout.buffer, sys.stderr
-    function = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])
+    module, name = sys.argv[1:3]
+    held = runpy.run_path(module) if module.endswith(".py") else vars(importlib.import_module(module))
+    function = held[name]
     made = function(columns, head["domain"], **head["given"])
     filled = io.BytesIO()
     arrays: dict[str, Any] = {f"c{i}": np.asarray(made[name]) for i, name in enumerate(head["domain"])}

@@ -2,6 +2,16 @@
 
 from chicle.evaluation.result import Association, AttributeErrors, CliqueErrors, Evaluation, Score
 from chicle.evaluation.run import evaluate
+from chicle.evaluation.sdnist import export_sdnist
 from chicle.evaluation.tables import read_both
 
-__all__ = ["Association", "AttributeErrors", "CliqueErrors", "Evaluation", "Score", "evaluate", "read_both"]
+__all__ = [
+    "Association",
+    "AttributeErrors",
+    "CliqueErrors",
+    "Evaluation",
+    "Score",
+    "evaluate",
+    "export_sdnist",
+    "read_both",
+]

@@ -28,6 +28,7 @@ from chicle.evaluation.partitions import check_by, partition_errors
 from chicle.evaluation.queries import nist_range_scores, range_scores
 from chicle.evaluation.result import Association, AttributeErrors, CliqueErrors, Evaluation
 from chicle.evaluation.rows import row_scores
+from chicle.evaluation.sdnist import check_scorer, sdnist_score
 from chicle.evaluation.subsample import Subsampling
 from chicle.evaluation.tables import read_both, schema_of
 from chicle.evaluation.violations import violation_scores
@@ -63,6 +64,7 @@ def evaluate(
     triples: int | None = 300,
     queries: int = 1000,
     by: Sequence[str] | str | None = None,
+    scorer: str | None = None,
     threads: int | None = None,
 ) -> Evaluation:
     """Compare a synthetic table with the real one. NOT PRIVATE: what it returns must not be published.
@@ -102,6 +104,9 @@ def evaluate(
     by
         Columns that form partitions, such as ``["state"]``: the distances inside each are measured too; by default
         what the schema declares.
+    scorer
+        ``"sdnist"`` adds the k-marginal score of NIST's SDNist, by its own code; ``"sdnist@PYTHON"`` where it has an
+        environment of its own.
     threads
         How many threads to use; all there are, if ``None``. The result does not depend on it.
 
@@ -133,12 +138,20 @@ def evaluate(
         pairs=pairs,
         triples=triples,
         queries=queries,
+        scorer=scorer,
     )
     inside = check_by(declared.partition if by is None else by, declared.domain)
     budget = _budget(release, epsilon, delta)
     if isinstance(declared, LinkedSchema) and not isinstance(real, Records):
         _one_table_only(
-            workload=workload, label=label, gini=gini, segment=segment, trip=trip, individual=individual, by=by
+            workload=workload,
+            label=label,
+            gini=gini,
+            segment=segment,
+            trip=trip,
+            individual=individual,
+            by=by,
+            scorer=scorer,
         )
         measured = {"pairs": pairs, "triples": triples, "queries": queries, "seed": seed, "threads": threads}
         # It says and shows the same; an overload could not tell tables by name from columns by name.
@@ -176,6 +189,7 @@ def evaluate(
         *([] if segment is None else [segment_score(contest, segment)]),
         *([] if trip is None else [trip_score(contest, trip)]),
         *([] if individual is None else [alike_score(contest, individual[0], individual[1:])]),
+        *([] if scorer is None else [sdnist_score(contest, scorer)]),
         *workload_scores(contest, *asked),
         *([] if workload is None else answer_scores(contest, answers)),
         *association_scores(contest, association),
@@ -243,6 +257,7 @@ def check_measures(
     pairs: int | None = None,
     triples: int | None = None,
     queries: int = 1,
+    scorer: str | None = None,
 ) -> None:
     """Check, before any work, that `evaluate` can measure all this on a table of this schema."""
     for name, most in (("pairs", pairs), ("triples", triples), ("queries", queries)):
@@ -255,6 +270,7 @@ def check_measures(
     if gini is not None:
         check_gini(schema, gini)
     check_nist2020(schema.domain, segment, trip, individual)
+    check_scorer(scorer)
 
 
 def _budget(release: Release | None, epsilon: float | None, delta: float | None) -> Budget | None:

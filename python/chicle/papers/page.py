@@ -23,7 +23,7 @@ __all__ = ["page", "ratio", "save"]
 
 def save(outcome: Outcome, folder: Path) -> Path:
     """Write the page, its pictures and the machine-readable record; return the path of the page."""
-    stem = outcome.paper.name
+    stem = outcome.paper.file or outcome.paper.name
     pictures = {}
     key, title = next(iter(outcome.paper.measures.items()))
     for i, one in enumerate(outcome.tables):
@@ -49,13 +49,15 @@ def page(outcome: Outcome, pictures: dict[str, str] | None = None) -> str:
     paper = outcome.paper
     parts = [f"# {paper.title}", NOT_PRIVATE, paper.about, "\n".join(_head(outcome))]
     if paper.ratios:
-        parts += ["## Against the paper", _ratios(outcome)]
+        parts += ["## Against the paper" if not paper.own else f"## {paper.own} and the others", _ratios(outcome)]
+    if paper.own:
+        parts += [f"## Where {paper.own} is not the best", _losses(outcome)]
     for one in outcome.tables:
         parts.append(f"## {one.table.name}")
         if one.runs is None:
             parts.append(f"Not at hand: no row of this table was run. Source: {one.table.source}.")
             continue
-        parts.append(" ".join(_about(one)))
+        parts.append(" ".join(_about(outcome, one)))
         if pictures and one.table.name in pictures:
             parts.append(f"![{one.table.name}]({pictures[one.table.name]})")
         for key, title in paper.measures.items():
@@ -107,11 +109,13 @@ def _head(outcome: Outcome) -> Iterator[str]:
     yield "- Floor: a bootstrap of the real table, sampling error alone."
 
 
-def _about(one: TableOutcome) -> Iterator[str]:
+def _about(outcome: Outcome, one: TableOutcome) -> Iterator[str]:
     yield f"{one.rows:,} rows, {one.attributes} attributes. Source: {one.table.source}."
     yield f"Its role is to {role_of(one.table.name)}."
     if one.table.note:
         yield f"Note: {one.table.note}."
+    if one.table.slow:
+        yield f"Not run here, because a run takes more than {outcome.paper.timeout:g} s: {', '.join(one.table.slow)}."
     if one.other:
         yield "This is another table than the one with which chicle's own figures were made: its digest differs."
 
@@ -125,6 +129,26 @@ def _ratios(outcome: Outcome) -> str:
         here = ("not run", "-") if found is None else (f"{found[0]:.2f}", f"{found[1]} of {found[2]}")
         rows.append((asked.system, asked.to, said, *here))
     return f"Geometric mean, over tables and epsilons, of the ratios of {title}.\n\n{_markdown(rows)}"
+
+
+def _losses(outcome: Outcome) -> str:
+    """Return the cells of the first two measures, both errors, in which another system is better than the own one."""
+    paper, own = outcome.paper, next((one.run for one in outcome.systems if one.name == outcome.paper.own), "")
+    rows, cells = [("table", "epsilon", "measure", paper.own, "better")], 0
+    for one in outcome.tables:
+        for key, title in list(paper.measures.items())[:2]:
+            means = {} if one.runs is None or key not in one.runs.columns else one.runs.means(key)
+            for epsilon in paper.epsilons:
+                if not (mine := means.get((own, epsilon))):
+                    continue
+                cells += 1
+                found = {s.name: fmean(v) for s in outcome.systems if (v := means.get((s.run, epsilon)))}
+                better = sorted((value, name) for name, value in found.items() if value < fmean(mine))
+                if better:
+                    named = ", ".join(f"{name} {value:.4f}" for value, name in better)
+                    rows.append((one.table.name, f"{epsilon:g}", title, f"{fmean(mine):.4f}", named))
+    said = f"In {len(rows) - 1} of {cells} cells, by the means that the tables below show; many are within noise."
+    return f"{said}\n\n{_markdown(rows)}" if len(rows) > 1 else f"Nowhere in {cells} cells."
 
 
 def _table(outcome: Outcome, one: TableOutcome, key: str) -> str:

@@ -32,6 +32,10 @@ class Table:
         Whether every attribute is cut in two at its median: a table of small domains.
     note
         How it differs from the paper's.
+    rows
+        How many of its rows are used, from the first; all, if None.
+    slow
+        Systems that are not run on it, because one run takes longer than the paper's `timeout`.
     """
 
     name: str
@@ -42,6 +46,8 @@ class Table:
     columns: Sequence[str] = ()
     binary: bool = False
     note: str = ""
+    rows: int | None = None
+    slow: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,12 @@ class Paper:
         Whether the workload is all triples, instead of a sample of them.
     ratios, published
         What to hold against the paper.
+    file
+        The name of its page, instead of `name`.
+    own
+        The system of which the page lists where others are better.
+    timeout
+        Seconds after which a run is stopped, unless the caller says otherwise.
     """
 
     name: str
@@ -122,3 +134,6 @@ class Paper:
     three_way: bool = False
     ratios: Sequence[Ratio] = ()
     published: Sequence[Published] = ()
+    file: str = ""
+    own: str = ""
+    timeout: float | None = None

@@ -49,8 +49,7 @@ def find(table: Table, folder: Path, *, quick: bool = False) -> tuple[Records, S
     names = [name for name in (table.columns or domain) if name in domain]
     kept = _quick_columns(names, domain, table.label) if quick else names
     rows = pq.read_table(path, columns=kept)
-    if quick:
-        rows = rows[:QUICK_ROWS]
+    rows = rows[: min(QUICK_ROWS if quick else len(rows), table.rows or len(rows))]
     columns = {name: rows[name].to_numpy() for name in kept}
     sizes = {name: int(domain[name]) for name in kept}
     if table.binary:
