@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +109,20 @@ def test_a_part_can_be_run(folder: Path) -> None:
     assert "| epsilon | 2 | 3 |" in page(outcome)
     none = run_paper("aim", data=folder / "data", output=folder / "out", tables=["adult"], role="develop")
     assert not none.tables
+
+
+def test_other_systems_join(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "mine.py").write_text("def same(columns, domain, **told):\n    return columns\n")
+    monkeypatch.chdir(folder)
+    asked = ["--quick", "--quiet", "--only", "Mine,Independent", "--also", f"Mine=mine:same@{sys.executable}"]
+    told = ["papers", "chicle", "--data", str(folder / "data"), "-o", str(folder / "out"), "--threads", "1"]
+    assert main([*told, *asked]) == 0
+    text = (folder / "out" / "how-good.md").read_text()
+    assert "- Mine: not a system of the paper." in text
+    assert "| Mine | 0.0000 | 0.0000 | 0.0000 |" in text
+    for wrong, what in (("mine:same", "write NAME=RUN"), ("Mine=magic", "no mechanism 'magic'")):
+        with pytest.raises(ParameterError, match=what):
+            run_paper("chicle", data=folder / "data", output=folder, also=[wrong])
 
 
 def test_missing_mechanisms_are_named(folder: Path) -> None:

@@ -16,6 +16,7 @@ import chicle
 from chicle import ParameterError, Records, Schema
 from chicle.cli.entry import main
 from chicle.evaluation import export_sdnist
+from tests.linked_tables import DECLARED
 from tests.peers import peer
 
 FAKE = {
@@ -167,6 +168,9 @@ def test_what_is_wrong_is_said(fake: Path, monkeypatch: pytest.MonkeyPatch) -> N
         chicle.evaluate(real, real, schema, scorer="sdnist@nowhere")
     with pytest.raises(ParameterError, match="SDNist left out IND_x"):
         chicle.evaluate(real, real, schema, scorer="sdnist")
+    families = Schema.from_dict(DECLARED)
+    with pytest.raises(ParameterError, match="SDNist reads one table"):
+        export_sdnist({}, {}, families, fake)
     (fake / "fake" / "sdnist" / "load.py").write_text("raise ValueError('a private value')")
     with pytest.raises(ParameterError, match=r"SDNist failed with ValueError$"):
         chicle.evaluate(real, real, schema, scorer="sdnist")

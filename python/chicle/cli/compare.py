@@ -11,6 +11,7 @@ from chicle.cli.evaluate import add_measures, measures
 from chicle.cli.output import check_output
 from chicle.cli.terminal import Progress, say
 from chicle.comparison import check_plot, compare, plot
+from chicle.comparison.adapters import ADAPTERS
 from chicle.mechanisms.variants import mechanism_names
 from chicle.schema import Schema
 
@@ -24,6 +25,7 @@ Example:
 NOT PRIVATE: this is an experiment. Every run spends its own budget on the real table; do not publish the results.
 Mechanisms: {", ".join(mechanism_names())}, or your own as module:function, or
 module:function@PYTHON in an environment of its own (codes in, codes out; see chicle.comparison.foreign).
+Other packages, where PYTHON has them: {", ".join(f"{name}@PYTHON" for name in ADAPTERS)}.
 To resume, run the same command again: it skips the runs that are in the output, but repeats those that failed.
 """
 

@@ -32,6 +32,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.add_argument("-o", "--output", metavar="OUT", default="papers", help="the folder of results (default papers)")
     made.add_argument("--quick", action="store_true", help="few rows, attributes and budgets, one run each")
     made.add_argument("--only", metavar="A,B", help="run these systems only")
+    made.add_argument("--also", metavar="NAME=RUN,...", help="let these join, such as Mine=mine:function@PYTHON")
     made.add_argument("--tables", metavar="A,B", help="run these tables only")
     made.add_argument("--epsilon", type=numbers, metavar="A,B", help="the budgets, instead of the paper's")
     made.add_argument("--seeds", type=int, help="runs of each, instead of the paper's")
@@ -55,6 +56,7 @@ def _run(arguments: argparse.Namespace) -> int:
             output=folder,
             quick=arguments.quick,
             only=[] if arguments.only is None else arguments.only.split(","),
+            also=[] if arguments.also is None else arguments.also.split(","),
             tables=[] if arguments.tables is None else arguments.tables.split(","),
             epsilons=arguments.epsilon,
             seeds=arguments.seeds,

@@ -12,7 +12,8 @@ such a function and name it as ``module:function``; nothing needs to be register
 
 ``chicle compare people.csv -s people.yaml --mechanisms prism,peers:mst``. Each run has a process of its own, so a
 contender that is slow, needs much memory or crashes does not affect the others. A library that does not install beside
-chicle runs in an environment of its own, as ``module:function@PYTHON``: see `chicle.comparison.foreign`.
+chicle runs in an environment of its own, as ``module:function@PYTHON``: see `chicle.comparison.foreign`; functions for
+some are in `chicle.comparison.adapters`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,8 +29,9 @@ from chicle.counting.records import Records
 from chicle.errors import ParameterError
 from chicle.evaluation.contest import Contest
 from chicle.evaluation.result import Score
-from chicle.evaluation.tables import read_both
+from chicle.evaluation.tables import read_both, schema_of
 from chicle.schema import Schema
+from chicle.schema.linked import LinkedSchema
 
 __all__ = ["check_scorer", "export_sdnist", "sdnist_score"]
 
@@ -44,7 +45,7 @@ _INSTALL = "python -m venv sdnist && sdnist/bin/pip install sdnist, then scorer=
 def export_sdnist(
     real: Any,  # noqa: ANN401 - any table, or the path of one
     synthetic: Any,  # noqa: ANN401
-    schema: Schema,
+    schema: Schema | Mapping[str, int] | str | PathLike[str] | None,
     folder: str | PathLike[str],
 ) -> Path:
     """Write both tables and their data dictionary as SDNist 2.x reads them. NOT PRIVATE: the real table is among them.
@@ -63,8 +64,11 @@ def export_sdnist(
     Path
         The file of the synthetic table.
     """
-    truth, made = read_both(real, synthetic, schema)
-    _write(Path(folder), schema, truth, {"synthetic.csv": made})
+    declared = schema_of(real, schema, None)
+    if isinstance(declared, LinkedSchema):
+        raise ParameterError("SDNist reads one table; export each alone, by `schema.tables`")
+    truth, made = read_both(real, synthetic, declared)
+    _write(Path(folder), declared, truth, {"synthetic.csv": made})
     return Path(folder) / "synthetic.csv"
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from chicle._checks import integer
 from chicle.comparison import Comparison, compare
 from chicle.comparison.comparison import FLOOR
+from chicle.comparison.contenders import contender
 from chicle.comparison.held_out import Role, role_of
 from chicle.counting.records import Records
 from chicle.errors import ParameterError
@@ -99,6 +100,7 @@ def run_paper(
     output: str | PathLike[str],
     quick: bool = False,
     only: Sequence[str] = (),
+    also: Sequence[str] = (),
     tables: Sequence[str] = (),
     epsilons: Sequence[float] | None = None,
     seeds: int | None = None,
@@ -121,6 +123,9 @@ def run_paper(
         Whether to run the quick form: few rows, few attributes, few budgets, one seed.
     only
         Systems to run, by their names in the paper; all, if empty.
+    also
+        Systems that join, each as ``NAME=RUN``, where `chicle.compare` knows ``RUN``, such as
+        ``Mine=mine:function@PYTHON``.
     tables
         Tables to run, by their names in the paper; all, if empty.
     epsilons, seeds
@@ -137,6 +142,7 @@ def run_paper(
     if name not in BY_NAME:
         raise ParameterError(f"there is no paper {name!r}; there are {', '.join(BY_NAME)}")
     paper = BY_NAME[name]
+    paper = replace(paper, systems=[*paper.systems, *(_joined(one) for one in also)])
     if quick:
         paper = replace(paper, epsilons=paper.quick_epsilons, seeds=1)
     if epsilons is not None:
@@ -216,8 +222,17 @@ def _systems(paper: Paper, only: Sequence[str]) -> tuple[tuple[System, ...], tup
     """Return the systems that can be run, and those that there is no mechanism of."""
     known = mechanism_names()
     chosen = _named("system", only, {system.name.lower(): system for system in paper.systems}) or list(paper.systems)
-    runs = [system for system in chosen if ":" in system.run or system.run in known]
+    runs = [system for system in chosen if any(mark in system.run for mark in ":@") or system.run in known]
     return tuple(runs), tuple(system for system in chosen if system not in runs)
+
+
+def _joined(given: str) -> System:
+    """Return a system that is not the paper's."""
+    name, _, run = given.partition("=")
+    if not (name and run):
+        raise ParameterError(f"{given!r} is no system; write NAME=RUN, such as Mine=mine:function@PYTHON")
+    contender(run)
+    return System(name, run, "not a system of the paper")
 
 
 def _named(what: str, names: Sequence[str], there: Mapping[str, _One]) -> list[_One]:
