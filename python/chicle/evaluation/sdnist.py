@@ -39,7 +39,10 @@ _RUNNER = Path(__file__).with_name("sdnist_runner.py")
 _TARGET = Path("national") / "national2019"  # one of the three names that SDNist knows
 _GROUP, _DENSITY, _MISSING = "PUMA", "DENSITY", "N"
 _MOST_DENSITY = 100_000  # SDNist's bins of density need a maximum above about 9,000
-_INSTALL = "python -m venv sdnist && sdnist/bin/pip install sdnist, then scorer='sdnist@sdnist/bin/python'"
+_INSTALL = (
+    "with Python 3.10 or 3.11: python3.10 -m venv envs/sdnist && envs/sdnist/bin/pip install sdnist, "
+    "then scorer='sdnist@envs/sdnist/bin/python'"
+)
 
 
 def export_sdnist(
