@@ -206,6 +206,9 @@ def test_the_quick_form_is_small_and_keeps_the_label(folder: Path) -> None:
     assert "income>50K" in quick[0].domain
     assert digest_of(whole[0]) == digest_of(whole[0])
     assert digest_of(whole[0]) != digest_of(chicle.Records({"a": [0]}, {"a": 2}))
+    first = find(replace(table, rows=10), folder / "data")
+    assert first is not None
+    assert len(first[0]) == 10
     halves = find(replace(table, binary=True), folder / "data")
     assert halves is not None
     assert set(halves[0].domain.values()) == {2}
