@@ -15,7 +15,7 @@ from chicle.comparison.held_out import role_of
 from chicle.evaluation.result import NOT_PRIVATE
 from chicle.papers.paper import Ratio
 from chicle.papers.picture import picture
-from chicle.papers.run import Outcome, TableOutcome, failed
+from chicle.papers.run import BY_NAME, Outcome, TableOutcome, failed
 from chicle.papers.tables import QUICK_COLUMNS, QUICK_ROWS, QUICK_TABLES
 
 __all__ = ["page", "ratio", "save"]
@@ -92,7 +92,8 @@ def ratio(outcome: Outcome, asked: Ratio) -> tuple[float, int, int] | None:
 
 def _head(outcome: Outcome) -> Iterator[str]:
     paper = outcome.paper
-    command = f"chicle papers {paper.name} --data FOLDER{' --quick' if outcome.quick else ''}"
+    part = "" if outcome.quick or paper.seeds == BY_NAME[paper.name].seeds else f" --seeds {paper.seeds}"
+    command = f"chicle papers {paper.name} --data FOLDER{' --quick' if outcome.quick else part}"
     repeated = f"{paper.seeds} runs each" if paper.seeds > 1 else "one run each"
     delta = "1/n^2" if paper.delta is None else f"{paper.delta:g}"
     yield f"- Made by `{command}`, chicle {__version__}; epsilon {_numbers(paper.epsilons)}, delta {delta}, {repeated}."
