@@ -107,7 +107,7 @@ def test_a_part_can_be_run(folder: Path) -> None:
     assert one.runs is not None
     assert [row["epsilon"] for row in one.runs.rows] == [2.0, 3.0, None]
     assert "| epsilon | 2 | 3 |" in page(outcome)
-    assert "`chicle papers aim --data FOLDER --seeds 1`" in page(outcome)
+    assert '`chicle papers aim --data FOLDER --seeds 1 --tables "Adult"`' in page(outcome)
     none = run_paper("aim", data=folder / "data", output=folder / "out", tables=["adult"], role="develop")
     assert not none.tables
 

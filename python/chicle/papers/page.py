@@ -13,7 +13,7 @@ from chicle.comparison import Comparison
 from chicle.comparison.comparison import FLOOR
 from chicle.comparison.held_out import role_of
 from chicle.evaluation.result import NOT_PRIVATE
-from chicle.papers.paper import Ratio
+from chicle.papers.paper import Paper, Ratio
 from chicle.papers.picture import picture
 from chicle.papers.run import BY_NAME, Outcome, TableOutcome, failed
 from chicle.papers.tables import QUICK_COLUMNS, QUICK_ROWS, QUICK_TABLES
@@ -92,8 +92,7 @@ def ratio(outcome: Outcome, asked: Ratio) -> tuple[float, int, int] | None:
 
 def _head(outcome: Outcome) -> Iterator[str]:
     paper = outcome.paper
-    part = "" if outcome.quick or paper.seeds == BY_NAME[paper.name].seeds else f" --seeds {paper.seeds}"
-    command = f"chicle papers {paper.name} --data FOLDER{' --quick' if outcome.quick else part}"
+    command = f"chicle papers {paper.name} --data FOLDER{' --quick' if outcome.quick else _part(paper)}"
     repeated = f"{paper.seeds} runs each" if paper.seeds > 1 else "one run each"
     delta = "1/n^2" if paper.delta is None else f"{paper.delta:g}"
     yield f"- Made by `{command}`, chicle {__version__}; epsilon {_numbers(paper.epsilons)}, delta {delta}, {repeated}."
@@ -108,6 +107,13 @@ def _head(outcome: Outcome) -> Iterator[str]:
     for system in outcome.missing:
         yield f"- {system.name} is missing: {system.note or 'chicle has no such mechanism in this version'}."
     yield "- Floor: a bootstrap of the real table, sampling error alone."
+
+
+def _part(paper: Paper) -> str:
+    """Return what was asked for instead of the whole paper."""
+    whole, names = BY_NAME[paper.name], [table.name for table in paper.tables]
+    seeds = "" if paper.seeds == whole.seeds else f" --seeds {paper.seeds}"
+    return seeds if len(names) == len(whole.tables) else f'{seeds} --tables "{",".join(names)}"'
 
 
 def _about(outcome: Outcome, one: TableOutcome) -> Iterator[str]:
