@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from chicle.papers.study import Study
+
 __all__ = ["Paper", "Published", "Ratio", "System", "Table"]
 
 
@@ -32,6 +34,10 @@ class Table:
         Whether every attribute is cut in two at its median: a table of small domains.
     note
         How it differs from the paper's.
+    simulated
+        Rows and attributes of the built-in census that stands for it, instead of a folder.
+    quick
+        The attributes of the quick form; those of fewest values, if empty.
     """
 
     name: str
@@ -42,6 +48,8 @@ class Table:
     columns: Sequence[str] = ()
     binary: bool = False
     note: str = ""
+    simulated: tuple[int, int] | None = None
+    quick: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,8 @@ class Paper:
         Whether the workload is all triples, instead of a sample of them.
     ratios, published
         What to hold against the paper.
+    studies
+        Tables and figures of the paper that are no comparison of systems.
     """
 
     name: str
@@ -122,3 +132,4 @@ class Paper:
     three_way: bool = False
     ratios: Sequence[Ratio] = ()
     published: Sequence[Published] = ()
+    studies: Sequence[Study] = ()

@@ -2,7 +2,20 @@
 
 from chicle.papers.paper import Table
 
-__all__ = ["ACS", "ADULT", "ADULT_QUERIES", "FIRE", "MSNBC", "NEW_YORK", "PUMA", "TITANIC", "absent"]
+__all__ = [
+    "ACS",
+    "ADULT",
+    "ADULT_QUERIES",
+    "COLORADO",
+    "FIRE",
+    "LOAN",
+    "MSNBC",
+    "NEW_YORK",
+    "PUMA",
+    "TITANIC",
+    "US_ACCIDENT",
+    "absent",
+]
 
 ADULT = Table(
     name="Adult",
@@ -62,3 +75,8 @@ PUMA = Table(
 def absent(name: str, source: str) -> Table:
     """Return a table of a paper that chicle has no copy of."""
     return Table(name=name, source=source)
+
+
+US_ACCIDENT = absent("US Accident", "US-Accidents of Moosavi et al. 2019, on the web pages of its authors")
+LOAN = absent("Loan", "Lending Club loan data, from the public data site named in [P]")
+COLORADO = absent("Colorado", "1940 census of Colorado, IPUMS, in the files of the NIST 2018 challenge")
