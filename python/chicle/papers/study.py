@@ -72,6 +72,7 @@ class Study:
         Which table or figure of the paper it is, and how this run differs.
     run
         Returns rows for one case; every row has the keys of `by` and `values`, but for ``epsilon``, which is added.
+        ``seed`` and ``failed`` are no keys of its own.
     by
         What names a row on the page, with titles.
     values

@@ -50,7 +50,7 @@ def study_rows(one: Studied) -> list[list[str]]:
         head += [title, f"{title}, published"] if key in said else [title]
     grouped: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in one.found or []:
-        if not row.get("error"):
+        if not row.get("failed"):
             grouped.setdefault(tuple(row.get(key) for key in study.by), []).append(row)
     lines = [head]
     for named, rows in grouped.items():
@@ -79,9 +79,9 @@ def _section(study: Study, studied: Sequence[Studied]) -> Iterator[str]:
         if len(lines := study_rows(one)) > 1:
             head, *rest = [f"| {' | '.join(line)} |" for line in lines]
             yield "\n".join([head, f"|{'---|' * len(lines[0])}", *rest])
-        if broken := [row for row in one.found if row.get("error")]:
+        if broken := [row for row in one.found if row.get("failed")]:
             yield "\n".join(
-                f"- epsilon {row.get('epsilon', 0):g}, seed {row['seed']} failed: {str(row['error'])[:160]}"
+                f"- epsilon {row.get('epsilon', 0):g}, seed {row['seed']} failed: {str(row['failed'])[:160]}"
                 for row in broken
             )
     if missing := [one.name for one in studied if one.found is None]:

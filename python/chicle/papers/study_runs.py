@@ -32,7 +32,7 @@ class Studied:
     table
         The table; None for a study of formulas.
     found
-        The rows; None where the table is not at hand. A row with an ``error`` failed.
+        The rows; None where the table is not at hand. A row with ``failed`` says why it failed.
     rows, attributes
         The size of the table.
     """
@@ -163,7 +163,7 @@ def _run(one: _Planned, stem: Path, slug: Callable[[str], str], say: Callable[[s
         try:
             found += [{**named, **row} for row in study.run(case)]
         except (ChicleError, MemoryError) as error:
-            found.append({**named, "error": f"{type(error).__name__}: {error}"})
+            found.append({**named, "failed": f"{type(error).__name__}: {error}"})
         with replacing(path) as beside:
             beside.write_text(json.dumps({"of": digest, "rows": found}, indent=1) + "\n", encoding="utf-8")
     asked = [(case.epsilon, case.seed) for case in one.cases]
@@ -181,4 +181,4 @@ def _begin(path: Path, digest: str) -> list[dict[str, Any]]:
         raise ParameterError(
             f"{path} holds rows of another table or version; give another folder of results, or remove it"
         )
-    return [row for row in kept["rows"] if not row.get("error")]
+    return [row for row in kept["rows"] if not row.get("failed")]

@@ -38,7 +38,7 @@ def data_folder(given: str | os.PathLike[str] | None) -> Path:
 
 
 def find(table: Table, folder: Path, *, quick: bool = False) -> tuple[Records, Schema] | None:
-    """Return a table with its schema; None where the folder does not hold it.
+    """Return a table with its schema; None where the folder does not hold it, or one without any of its columns.
 
     The quick form has the first rows, and the attributes of fewest values with the label among them.
     """
@@ -52,6 +52,8 @@ def find(table: Table, folder: Path, *, quick: bool = False) -> tuple[Records, S
         return None
     domain = json.loads(path.with_name("domain.json").read_text(encoding="utf-8"))
     names = [name for name in (table.columns or domain) if name in domain]
+    if not names:
+        return None
     wanted = [name for name in table.quick if name in domain]
     kept = (wanted or _quick_columns(names, domain, table.label)) if quick else names
     rows = pq.read_table(path, columns=kept)
