@@ -66,9 +66,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def formula(_: Case) -> list[Row]:
         return [{"what": "one", "value": 1.0}]
 
-    common = {"by": {"what": "what"}, "values": {"value": "value"}, "about": "Table 0."}
+    common = {"by": {"epsilon": "epsilon", "what": "what"}, "values": {"value": "value"}, "about": "Table 0."}
     away = Table(name="Away", source="nowhere")
-    figures: dict[tuple[str | float, ...], dict[str, float]] = {("Adult", "rows"): {"value": 7}}
+    figures: dict[tuple[str | float, ...], dict[str, float]] = {("Adult", 1.0, "rows"): {"value": 7}}
     first = Study(
         name="rows",
         title="Rows",
@@ -80,7 +80,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         published=figures,
         **common,  # type: ignore[arg-type]
     )
-    second = Study(name="one", title="One", run=formula, **common)  # type: ignore[arg-type]
+    second = Study(name="one", title="One", run=formula, **{**common, "by": {"what": "what"}})  # type: ignore[arg-type]
     paper = Paper(
         name="aim", title="T", about="A", tables=(ADULT,), systems=(), epsilons=(1.0,), quick_epsilons=(1.0,),
         studies=(first, second),
@@ -102,7 +102,8 @@ def test_studies_run_after_the_comparison_and_are_kept(folder: Path) -> None:
     assert "left at most" in said[-1]
     page = save(outcome, folder / "out").read_text()
     assert "NOT PRIVATE" in page
-    assert "| rows | 600 | 7 |" in page
+    assert "| 1 | rows | 400 | 7 |" in page
+    assert "| 2 | rows | 800 | - |" in page
     assert "| one | 1 |" in page
     assert "Not at hand: Away." in page
     record = json.loads((folder / "out" / "aim.json").read_text())

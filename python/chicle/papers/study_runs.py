@@ -74,7 +74,10 @@ def chosen_studies(
     tables: Sequence[str],
     role: Role | None,
 ) -> list[Study]:
-    """Return the studies that were asked for, with their budgets, repetitions and tables; all of them by default."""
+    """Return the studies that were asked for, with their budgets, repetitions and tables; all of them by default.
+
+    Other budgets are for studies that tell their rows by epsilon.
+    """
     known = {study.name: study for study in paper.studies}
     for name in names or ():
         if name not in known:
@@ -95,7 +98,7 @@ def chosen_studies(
             replace(
                 study,
                 tables=kept,
-                epsilons=tuple(epsilons) if epsilons is not None and study.epsilons else budgets,
+                epsilons=tuple(epsilons) if epsilons is not None and "epsilon" in study.by else budgets,
                 seeds=seeds if seeds is not None and study.epsilons else repeated,
             )
         )
