@@ -18,7 +18,7 @@ from chicle.papers.study import Case, Study
 from chicle.papers.tables import digest_of, find
 from chicle.schema import Schema
 
-__all__ = ["Studied", "chosen_studies", "run_studies", "study_cases"]
+__all__ = ["Planned", "Studied", "chosen_studies", "run_studies", "study_cases"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Studied:
 
 
 @dataclass(frozen=True, eq=False)
-class _Planned:
+class Planned:
     """A study on one table, with its cases."""
 
     study: Study
@@ -105,9 +105,10 @@ def chosen_studies(
     return made
 
 
-def study_cases(studies: Sequence[Study], folder: Path, *, quick: bool, threads: int | None) -> list[_Planned]:
+def study_cases(studies: Sequence[Study], folder: Path, *, quick: bool, threads: int | None) -> list[Planned]:
     """Return what will be run: each study on each of its tables, those too that are not at hand."""
     planned = []
+    at_hand: dict[Table, tuple[Records, Schema] | None] = {}
     for study in studies:
         found = 0
         tables: Sequence[Table | None] = study.tables or [None]
@@ -116,9 +117,11 @@ def study_cases(studies: Sequence[Study], folder: Path, *, quick: bool, threads:
             if table is not None:
                 if quick and found == study.quick_tables:
                     break
-                there = find(table, folder, quick=quick)
+                if table not in at_hand:
+                    at_hand[table] = find(table, folder, quick=quick)
+                there = at_hand[table]
                 if there is None:
-                    planned.append(_Planned(study, table))
+                    planned.append(Planned(study, table))
                     continue
                 found += 1
             cases = [
@@ -126,12 +129,12 @@ def study_cases(studies: Sequence[Study], folder: Path, *, quick: bool, threads:
                 for epsilon in study.epsilons or [0.0]
                 for seed in range(study.seeds)
             ]
-            planned.append(_Planned(study, table, there, cases))
+            planned.append(Planned(study, table, there, cases))
     return planned
 
 
 def run_studies(
-    planned: Sequence[_Planned], stem: Path, slug: Callable[[str], str], say: Callable[[str], None]
+    planned: Sequence[Planned], stem: Path, slug: Callable[[str], str], say: Callable[[str], None]
 ) -> list[Studied]:
     """Run studies; rows that are kept in files are not run again, but for those that failed.
 
@@ -149,7 +152,7 @@ def run_studies(
     return [_run(one, stem, slug, say) for one in planned]
 
 
-def _run(one: _Planned, stem: Path, slug: Callable[[str], str], say: Callable[[str], None]) -> Studied:
+def _run(one: Planned, stem: Path, slug: Callable[[str], str], say: Callable[[str], None]) -> Studied:
     study, table = one.study, one.table
     if not one.cases:
         return Studied(study, table)
