@@ -102,8 +102,8 @@ def test_studies_run_after_the_comparison_and_are_kept(folder: Path) -> None:
     assert "left at most" in said[-1]
     page = save(outcome, folder / "out").read_text()
     assert "NOT PRIVATE" in page
-    assert "| 1 | rows | 400 | 7 |" in page
-    assert "| 2 | rows | 800 | - |" in page
+    assert "| 1 | rows | 400 ± 0.5 | 7 |" in page
+    assert "| 2 | rows | 800 ± 0.5 | - |" in page
     assert "| one | 1 |" in page
     assert "Not at hand: Away." in page
     record = json.loads((folder / "out" / "aim.json").read_text())

@@ -1,10 +1,11 @@
-"""The page of a paper's studies: means over repetitions, and the paper's figures beside them."""
+"""The page of a paper's studies: means over repetitions, with standard errors, and the paper's figures beside them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 from chicle._core import __version__
@@ -32,6 +33,7 @@ def study_page(paper: str, studied: Sequence[Studied], *, quick: bool) -> str:
     head = [
         f"- Made by `{command}`, chicle {__version__}; without `--only none` it runs the comparison of the paper too.",
         "- Figures of the paper, where it gives any, are of the paper's own tables and machines.",
+        "- After ± is the standard error of the mean of several runs.",
     ]
     if quick:
         head.append(f"- Quick form: {QUICK_ROWS:,} rows, few attributes. It is not the paper's setting.")
@@ -58,7 +60,7 @@ def study_rows(one: Studied) -> list[list[str]]:
         figures = study.published.get((one.name, *named), {})
         for key in study.values:
             values = [row[key] for row in rows if row.get(key) is not None]
-            line.append(_shown(fmean(values)) if values else "-")
+            line.append(_mean(values))
             if key in said:
                 line.append(_shown(figures[key]) if key in figures else "-")
         lines.append(line)
@@ -86,6 +88,14 @@ def _section(study: Study, studied: Sequence[Studied]) -> Iterator[str]:
             )
     if missing := [one.name for one in studied if one.found is None]:
         yield f"Not at hand: {', '.join(missing)}."
+
+
+def _mean(values: Sequence[float]) -> str:
+    """Return the mean, with its standard error where values differ."""
+    if not values:
+        return "-"
+    error = stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return _shown(fmean(values)) + (f" ± {_shown(float(f'{error:.1g}'))}" if error > 0 else "")
 
 
 def _shown(value: str | float | None) -> str:

@@ -78,7 +78,7 @@ COST = Study(
     about=(
         "[P] tables 6 and 7, at epsilon 2: running time on a Xeon E7-8867 v3 in Python, and memory. Here fit "
         "and sample, at the tables' numbers of records and attributes, with the memory peak of the whole process: "
-        "Python and chicle themselves take about .1 GB of it. PGM is a graphical model of PrivSyn's selection."
+        "Python and chicle themselves take about .13 GB of it. PGM is a graphical model of PrivSyn's selection."
     ),
     run=costs,
     by={"system": "system"},
