@@ -121,6 +121,8 @@ def test_studies_can_be_restricted(folder: Path) -> None:
     quick = run_paper("aim", quick=True, epsilons=[3.0], tables=["adult"], **given)  # type: ignore[arg-type]
     assert quick.studied[0].found == [{"epsilon": 3.0, "seed": 0, "what": "rows", "value": 1200.0}]
     assert not [made for made in run_paper("aim", role="develop", **given).studied if made.name == "Adult"]  # type: ignore[arg-type]
+    more = run_paper("aim", seeds=3, **given).studied  # type: ignore[arg-type]
+    assert [made.study.seeds for made in more] == [3, 3, 1]
     with pytest.raises(ParameterError, match="no study 'magic'; it has rows, one"):
         run_paper("aim", studies=["magic"], **given)  # type: ignore[arg-type]
     arguments = [

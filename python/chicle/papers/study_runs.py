@@ -76,7 +76,7 @@ def chosen_studies(
 ) -> list[Study]:
     """Return the studies that were asked for, with their budgets, repetitions and tables; all of them by default.
 
-    Other budgets are for studies that tell their rows by epsilon.
+    Other budgets are for studies that tell their rows by epsilon, other repetitions for those that are repeated.
     """
     known = {study.name: study for study in paper.studies}
     for name in names or ():
@@ -99,7 +99,7 @@ def chosen_studies(
                 study,
                 tables=kept,
                 epsilons=tuple(epsilons) if epsilons is not None and "epsilon" in study.by else budgets,
-                seeds=seeds if seeds is not None and study.epsilons else repeated,
+                seeds=seeds if seeds is not None and study.seeds > 1 else repeated,
             )
         )
     return made
