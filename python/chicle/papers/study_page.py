@@ -31,7 +31,8 @@ def study_page(paper: str, studied: Sequence[Studied], *, quick: bool) -> str:
     """
     command = f"chicle papers {paper} --data FOLDER{' --quick' if quick else ''}"
     head = [
-        f"- Made by `{command}`, chicle {__version__}; without `--only none` it runs the comparison of the paper too.",
+        f"- Made by `{command}`, chicle {__version__}, which runs the paper's comparison too (`--only none`: not).",
+        "- With `--studies`, `--tables`, `--epsilon` or `--seeds` it is a part: each section says what was run.",
         "- Figures of the paper, where it gives any, are of the paper's own tables and machines.",
         "- After ± is the standard error of the mean of several runs.",
     ]
