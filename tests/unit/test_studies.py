@@ -175,6 +175,7 @@ def test_simulated_tables_and_quick_columns(tmp_path: Path) -> None:
     named = find(Table(name="t", folder="t", source="", quick=("b", "c")), tmp_path, quick=True)
     assert named is not None
     assert list(named[0].domain) == ["b", "c"]
+    assert find(Table(name="t", folder="t", source="", columns=("z",)), tmp_path) is None
 
 
 def test_a_case_without_a_table_says_so() -> None:
