@@ -20,7 +20,8 @@ Example:
 NOT PRIVATE: this is an experiment on public tables. Each run has a process of its own; to resume, run the same command
 again. DATA holds a folder for each table: data.parquet (codes) and domain.json (the number of values of each column).
 A table that is not there is named on the page, with its public source. The page is OUT/PAPER.md, all runs are in
-OUT/PAPER.json and in one CSV file for each table.
+OUT/PAPER.json and in one CSV file for each table. Studies are the paper's other tables and figures, such as bounds or
+seconds; each has a section of the page and a JSON file for each table.
 """
 
 
@@ -31,8 +32,9 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.add_argument("--data", metavar="FOLDER", help="the folder of tables (default: that of CHICLE_DATA)")
     made.add_argument("-o", "--output", metavar="OUT", default="papers", help="the folder of results (default papers)")
     made.add_argument("--quick", action="store_true", help="few rows, attributes and budgets, one run each")
-    made.add_argument("--only", metavar="A,B", help="run these systems only")
+    made.add_argument("--only", metavar="A,B", help="run these systems only; none: run the studies alone")
     made.add_argument("--also", metavar="NAME=RUN,...", help="let these join, such as Mine=mine:function@PYTHON")
+    made.add_argument("--studies", metavar="A,B", help="run these studies only; none: run the comparison alone")
     made.add_argument("--tables", metavar="A,B", help="run these tables only")
     made.add_argument("--epsilon", type=numbers, metavar="A,B", help="the budgets, instead of the paper's")
     made.add_argument("--seeds", type=int, help="runs of each, instead of the paper's")
@@ -58,6 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
             only=[] if arguments.only is None else arguments.only.split(","),
             also=[] if arguments.also is None else arguments.also.split(","),
             tables=[] if arguments.tables is None else arguments.tables.split(","),
+            studies=_studies(arguments.studies),
             epsilons=arguments.epsilon,
             seeds=arguments.seeds,
             role=arguments.role,
@@ -67,5 +70,11 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     written = save(outcome, folder)
     if not arguments.quiet:
-        say(f"{written}: {sum(one.runs is not None for one in outcome.tables)} of {len(outcome.tables)} tables")
+        there = f"{sum(one.runs is not None for one in outcome.tables)} of {len(outcome.tables)} tables"
+        say(f"{written}: {there}, {len({one.study.name for one in outcome.studied})} studies")
     return 0
+
+
+def _studies(given: str | None) -> list[str] | None:
+    """Return the studies that were named: all of them where nothing was, none of them for ``none``."""
+    return None if given is None else [] if given == "none" else given.split(",")

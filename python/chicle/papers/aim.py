@@ -1,7 +1,9 @@
 """[A]: McKenna, Mullins, Sheldon and Miklau, AIM, VLDB 2022: figure 2, ALL-3WAY."""
 
 from chicle.papers.paper import Paper, Published, Ratio, System
-from chicle.papers.sources import ADULT, FIRE, MSNBC, TITANIC, absent
+from chicle.papers.sources import ADULT, FIRE_15, MSNBC, TITANIC, absent
+from chicle.papers.studies.error_bounds import ERROR_BOUNDS
+from chicle.papers.studies.structural_zeros import STRUCTURAL_ZEROS
 
 __all__ = ["AIM"]
 
@@ -20,7 +22,7 @@ AIM = Paper(
         ADULT,
         TITANIC,
         MSNBC,
-        FIRE,
+        FIRE_15,
         absent("Salary", "Hay et al. 2016, in the public repository dpcomp"),
         absent("NLTCS", "National Long Term Care Survey, in the same repository as Adult"),
     ),
@@ -55,4 +57,5 @@ AIM = Paper(
         Ratio("Prism", "AIM"),
     ),
     published=(Published("Fire", "AIM", dict(zip(_EPSILONS, _FIRE, strict=True)), "[A] table 3, without zeros"),),
+    studies=(ERROR_BOUNDS, STRUCTURAL_ZEROS),
 )

@@ -16,14 +16,20 @@ from chicle.evaluation.result import NOT_PRIVATE
 from chicle.papers.paper import Paper, Ratio
 from chicle.papers.picture import picture
 from chicle.papers.run import BY_NAME, Outcome, TableOutcome, failed
+from chicle.papers.study_page import study_page
 from chicle.papers.tables import QUICK_COLUMNS, QUICK_ROWS, QUICK_TABLES
 
 __all__ = ["page", "ratio", "save"]
 
 
 def save(outcome: Outcome, folder: Path) -> Path:
-    """Write the page, its pictures and the machine-readable record; return the path of the page."""
+    """Write the pages, the pictures and the machine-readable record; return the path of the (first) page."""
     stem = outcome.paper.file or outcome.paper.name
+    _write(folder / f"{stem}.json", outcome.to_json())
+    if outcome.studied:
+        _write(folder / f"{stem}-studies.md", study_page(stem, outcome.studied, quick=outcome.quick))
+    if not outcome.systems and not outcome.missing:
+        return folder / f"{stem}-studies.md"
     pictures = {}
     key, title = next(iter(outcome.paper.measures.items()))
     for i, one in enumerate(outcome.tables):
@@ -31,7 +37,6 @@ def save(outcome: Outcome, folder: Path) -> Path:
         if drawn:
             pictures[one.table.name] = f"{stem}-{i}.svg"
             _write(folder / pictures[one.table.name], drawn)
-    _write(folder / f"{stem}.json", outcome.to_json())
     _write(folder / f"{stem}.md", page(outcome, pictures))
     return folder / f"{stem}.md"
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from chicle.papers.study import Study
+
 __all__ = ["Paper", "Published", "Ratio", "System", "Table"]
 
 
@@ -36,6 +38,10 @@ class Table:
         How many of its rows are used, from the first; all, if None.
     slow
         Systems that are not run on it, because one run takes longer than the paper's `timeout`.
+    simulated
+        Rows and attributes of the built-in census that stands for it, instead of a folder.
+    quick
+        The attributes of the quick form; those of fewest values, if empty.
     """
 
     name: str
@@ -48,6 +54,8 @@ class Table:
     note: str = ""
     rows: int | None = None
     slow: Sequence[str] = ()
+    simulated: tuple[int, int] | None = None
+    quick: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -118,6 +126,8 @@ class Paper:
         The system of which the page lists where others are better.
     timeout
         Seconds after which a run is stopped, unless the caller says otherwise.
+    studies
+        Tables and figures of the paper that are no comparison of systems.
     """
 
     name: str
@@ -137,3 +147,4 @@ class Paper:
     file: str = ""
     own: str = ""
     timeout: float | None = None
+    studies: Sequence[Study] = ()

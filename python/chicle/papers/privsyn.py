@@ -1,7 +1,14 @@
 """[P]: Zhang et al., PrivSyn, USENIX Security 2021: figures 3 to 8, end to end."""
 
 from chicle.papers.paper import Paper, Ratio, System
-from chicle.papers.sources import ACS, ADULT, absent
+from chicle.papers.sources import ACS, ADULT, COLORADO, LOAN, US_ACCIDENT
+from chicle.papers.studies.cost import COST
+from chicle.papers.studies.generators import GENERATORS
+from chicle.papers.studies.marginal_choice import MARGINAL_CHOICE
+from chicle.papers.studies.noise_range import NOISE_RANGE
+from chicle.papers.studies.noise_shares import NOISE_SHARES
+from chicle.papers.studies.record_updates import RECORD_UPDATES
+from chicle.papers.studies.selection_noise import SELECTION_NOISE
 
 __all__ = ["PRIVSYN"]
 
@@ -12,13 +19,7 @@ PRIVSYN = Paper(
         "[P] compares published tables by the L1 error of all pairs, by 1,000 range queries of three attributes and by "
         "the misclassification of an SVM, on four tables."
     ),
-    tables=(
-        ADULT,
-        ACS,
-        absent("US Accident", "US-Accidents of Moosavi et al. 2019, on the web pages of its authors"),
-        absent("Loan", "Lending Club loan data, from the public data site named in [P]"),
-        absent("Colorado", "1940 census of Colorado, IPUMS, in the files of the NIST 2018 challenge"),
-    ),
+    tables=(ADULT, ACS, US_ACCIDENT, LOAN, COLORADO),
     systems=(
         System("PrivSyn", "chicle.papers.systems:privsyn_published"),
         System("PrivSyn of ours", "privsyn", "scores of sensitivity 1, exact accounting, other GUM options"),
@@ -46,4 +47,5 @@ PRIVSYN = Paper(
         Ratio("PrivSyn of ours", "PrivSyn"),
         Ratio("Prism", "PrivSyn"),
     ),
+    studies=(NOISE_RANGE, SELECTION_NOISE, MARGINAL_CHOICE, NOISE_SHARES, GENERATORS, RECORD_UPDATES, COST),
 )

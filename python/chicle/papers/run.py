@@ -27,6 +27,7 @@ from chicle.papers.dpsyn20 import DPSYN20
 from chicle.papers.gem import GEM
 from chicle.papers.paper import Paper, System, Table
 from chicle.papers.privsyn import PRIVSYN
+from chicle.papers.study_runs import Studied, chosen_studies, run_studies, study_cases
 from chicle.papers.tables import QUICK_TABLES, data_folder, digest_of, find
 from chicle.schema import Schema
 from chicle.workload import Workload
@@ -67,6 +68,8 @@ class Outcome:
         By table, those too that are not at hand.
     seconds
         How long it took, without the runs that were done before.
+    studied
+        What was run of each study on each of its tables.
     """
 
     paper: Paper
@@ -75,6 +78,7 @@ class Outcome:
     missing: tuple[System, ...]
     tables: tuple[TableOutcome, ...]
     seconds: float
+    studied: tuple[Studied, ...] = ()
 
     def to_json(self) -> str:
         """Return all runs, as a record for programs."""
@@ -90,7 +94,8 @@ class Outcome:
         ]
         head = {"paper": self.paper.name, "quick": self.quick, "seconds": round(self.seconds, 1)}
         named = {"systems": {one.name: one.run for one in self.systems}, "missing": [one.name for one in self.missing]}
-        return json.dumps({**head, **named, "tables": tables}, indent=1) + "\n"
+        studies = [one.plain() for one in self.studied]
+        return json.dumps({**head, **named, "tables": tables, "studies": studies}, indent=1) + "\n"
 
 
 def run_paper(
@@ -102,6 +107,7 @@ def run_paper(
     only: Sequence[str] = (),
     also: Sequence[str] = (),
     tables: Sequence[str] = (),
+    studies: Sequence[str] | None = None,
     epsilons: Sequence[float] | None = None,
     seeds: int | None = None,
     role: Role | None = None,
@@ -122,12 +128,14 @@ def run_paper(
     quick
         Whether to run the quick form: few rows, few attributes, few budgets, one seed.
     only
-        Systems to run, by their names in the paper; all, if empty.
+        Systems to run, by their names in the paper; all, if empty; ``["none"]`` runs the studies alone.
     also
         Systems that join, each as ``NAME=RUN``, where `chicle.compare` knows ``RUN``, such as
         ``Mine=mine:function@PYTHON``.
     tables
         Tables to run, by their names in the paper; all, if empty.
+    studies
+        Studies to run, by their names; all, if ``None``.
     epsilons, seeds
         The budgets, and how often each is run, instead of the paper's.
     role
@@ -142,6 +150,7 @@ def run_paper(
     if name not in BY_NAME:
         raise ParameterError(f"there is no paper {name!r}; there are {', '.join(BY_NAME)}")
     paper = BY_NAME[name]
+    asked: dict[str, Any] = {"epsilons": epsilons, "seeds": seeds, "quick": quick, "tables": tables, "role": role}
     paper = replace(paper, systems=[*paper.systems, *(_joined(one) for one in also)])
     if quick:
         paper = replace(paper, epsilons=paper.quick_epsilons, seeds=1)
@@ -150,9 +159,13 @@ def run_paper(
     if seeds is not None:
         paper = replace(paper, seeds=integer("seeds", seeds, 1))
     if tables:
-        paper = replace(paper, tables=_named("table", tables, {table.name.lower(): table for table in paper.tables}))
+        every = [*paper.tables, *(table for study in paper.studies for table in study.tables)]
+        named = _named("table", tables, {table.name.lower(): table for table in reversed(every)})
+        paper = replace(paper, tables=[table for table in named if table in paper.tables])
     if role is not None:
         paper = replace(paper, tables=[table for table in paper.tables if role_of(table.name) == role])
+    if only == ["none"]:
+        paper, only = replace(paper, tables=(), systems=(), ratios=()), ()
     systems, missing = _systems(paper, only)
     folder = data_folder(data)
     kept = Path(output)
@@ -163,7 +176,9 @@ def run_paper(
         left_out = {table.name for table, _ in there[QUICK_TABLES:]}
         paper = replace(paper, tables=[table for table in paper.tables if table.name not in left_out])
         there = there[:QUICK_TABLES]
-    clock = _Clock(len(there) * len(systems) * len(paper.epsilons) * paper.seeds, progress)
+    planned = study_cases(chosen_studies(paper, studies, **asked), folder, quick=quick, threads=threads)
+    runs_of_studies = sum(len(one.cases) for one in planned)
+    clock = _Clock(len(there) * len(systems) * len(paper.epsilons) * paper.seeds + runs_of_studies, progress)
     at_hand = dict.fromkeys(table.name for table, _ in there)
     for table, (records, schema) in there:
         clock.table = table.name
@@ -183,7 +198,9 @@ def run_paper(
         other = whole and digest_of(records) != table.digest
         outcomes.append(TableOutcome(table, runs, len(records), len(records.domain), other))
     outcomes += [TableOutcome(table) for table in paper.tables if table.name not in at_hand]
-    return Outcome(paper, quick, systems, missing, tuple(outcomes), time.monotonic() - begun)
+    clock.table = "study"
+    studied = run_studies(planned, kept / f"{paper.name}{'-quick' if quick else ''}", _slug, clock.say)
+    return Outcome(paper, quick, systems, missing, tuple(outcomes), time.monotonic() - begun, tuple(studied))
 
 
 def _compare(

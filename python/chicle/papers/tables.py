@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from chicle.counting.records import Records
+from chicle.datasets import census
 from chicle.errors import ParameterError
 from chicle.papers.paper import Table
 from chicle.schema import Schema
@@ -37,17 +38,24 @@ def data_folder(given: str | os.PathLike[str] | None) -> Path:
 
 
 def find(table: Table, folder: Path, *, quick: bool = False) -> tuple[Records, Schema] | None:
-    """Return a table with its schema; None where the folder does not hold it.
+    """Return a table with its schema; None where the folder does not hold it, or one without any of its columns.
 
     The quick form has the first rows, and the attributes of fewest values with the label among them.
     """
+    if table.simulated is not None:
+        size, attributes = table.simulated
+        people = census(min(size, QUICK_ROWS) if quick else size, attributes)
+        return people, Schema.from_cardinalities(people.domain)
     files = [folder / table.folder / name for name in ("data.parquet", "private.parquet")] if table.folder else []
     path = next((file for file in files if file.exists()), None)
     if path is None or not path.with_name("domain.json").exists():
         return None
     domain = json.loads(path.with_name("domain.json").read_text(encoding="utf-8"))
     names = [name for name in (table.columns or domain) if name in domain]
-    kept = _quick_columns(names, domain, table.label) if quick else names
+    if not names:
+        return None
+    wanted = [name for name in table.quick if name in domain]
+    kept = (wanted or _quick_columns(names, domain, table.label)) if quick else names
     rows = pq.read_table(path, columns=kept)
     rows = rows[: min(QUICK_ROWS if quick else len(rows), table.rows or len(rows))]
     columns = {name: rows[name].to_numpy() for name in kept}
