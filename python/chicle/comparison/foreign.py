@@ -10,6 +10,10 @@ that chicle needs; only numpy. The function gets codes and gives codes::
 
 ``chicle compare people.csv -s people.yaml --mechanisms prism,peers:mst@envs/peers/bin/python``. Codes go in and out
 through pipes: no copy of the table is written to disk.
+
+What the comparison knows more goes to parameters of these names, where the function has them: ``workload``, a list of
+pairs of a clique and its weight; ``public``, a mapping like `columns`, of a public table; ``max_records_per_person``. A
+function without the last is refused where persons have several rows, because it would protect rows.
 """
 
 from __future__ import annotations
@@ -26,11 +30,16 @@ import numpy as np
 
 from chicle.counting.records import Records
 from chicle.errors import ParameterError
+from chicle.public import PublicData
 from chicle.schema import Schema
+from chicle.workload import Workload
 
 __all__ = ["Foreign"]
 
 _OURS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")  # the other environment has its own
+NO_PERSONS = 3
+"""The exit code of the runner where a function would protect rows and not persons."""
+
 _RUNNER = Path(__file__).with_name("foreign_runner.py")
 
 
@@ -53,21 +62,42 @@ class Foreign:
             raise ParameterError(f"{name!r}: there is no Python {python!r}; give the path of one that can be run")
 
     def __call__(
-        self, records: Records, schema: Schema, *, epsilon: float, delta: float, seed: int, threads: int | None
+        self,
+        records: Records,
+        schema: Schema,
+        *,
+        epsilon: float,
+        delta: float,
+        seed: int,
+        threads: int | None,
+        workload: Workload | None = None,
+        public: PublicData | None = None,
+        **parameters: Any,  # noqa: ANN401 - the function's own
     ) -> Records:
         """Return the synthetic records that the function makes."""
         del schema, threads
         domain = dict(records.domain)
-        asked = {"epsilon": epsilon, "delta": delta, "seed": seed}
-        packed = io.BytesIO()
-        head = json.dumps({"domain": domain, "given": asked})
+        more: dict[str, Any] = {"max_records_per_person": records.max_records_per_person}
         arrays: dict[str, Any] = {f"c{i}": records[name] for i, name in enumerate(domain)}
+        if workload is not None:
+            more["workload"] = [[list(clique), weight] for clique, weight in workload.items()]
+        if public is not None:
+            more["public"] = list(public.table.domain)
+            arrays |= {f"p{i}": public.table[name] for i, name in enumerate(public.table.domain)}
+        asked = {"epsilon": epsilon, "delta": delta, "seed": seed, **parameters}
+        packed = io.BytesIO()
+        head = json.dumps({"domain": domain, "given": asked, "more": more})
         np.savez(packed, head=np.array(head), **arrays)
         command = [str(self._python), str(_RUNNER), self._module, self._function]
         environment = {name: value for name, value in os.environ.items() if name not in _OURS}
         done = subprocess.run(  # noqa: S603 - what the user named
             command, input=packed.getvalue(), capture_output=True, env=environment, check=False
         )
+        if done.returncode == NO_PERSONS:
+            raise ParameterError(
+                f"{self._module}:{self._function} has no parameter max_records_per_person, so it would protect rows, "
+                "not persons; give it one, or compare a table of one row a person"
+            )
         if done.returncode:
             # The last line is the kind of the error; its text may quote values of the table.
             lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]

@@ -1,6 +1,7 @@
 """Runs one function of another environment: codes on stdin, codes on stdout. Needs numpy, and nothing of chicle."""
 
 import importlib
+import inspect
 import io
 import json
 import sys
@@ -15,9 +16,17 @@ def _main() -> None:
     with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as packed:
         head = json.loads(str(packed["head"]))
         columns = {name: packed[f"c{i}"] for i, name in enumerate(head["domain"])}
+        more = head["more"]
+        if "public" in more:
+            more["public"] = {name: packed[f"p{i}"] for i, name in enumerate(more["public"])}
     out, sys.stdout = sys.stdout.buffer, sys.stderr
     function = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])
-    made = function(columns, head["domain"], **head["given"])
+    there = inspect.signature(function).parameters.values()
+    every = any(one.kind is one.VAR_KEYWORD for one in there)
+    taken = {name: value for name, value in more.items() if every or name in {one.name for one in there}}
+    if more["max_records_per_person"] > 1 and "max_records_per_person" not in taken:
+        sys.exit(3)  # foreign.NO_PERSONS
+    made = function(columns, head["domain"], **head["given"], **taken)
     filled = io.BytesIO()
     arrays: dict[str, Any] = {f"c{i}": np.asarray(made[name]) for i, name in enumerate(head["domain"])}
     np.savez(filled, **arrays)

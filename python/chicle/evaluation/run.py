@@ -243,6 +243,7 @@ def check_measures(
     pairs: int | None = None,
     triples: int | None = None,
     queries: int = 1,
+    by: Sequence[str] | str | None = None,
 ) -> None:
     """Check, before any work, that `evaluate` can measure all this on a table of this schema."""
     for name, most in (("pairs", pairs), ("triples", triples), ("queries", queries)):
@@ -255,6 +256,7 @@ def check_measures(
     if gini is not None:
         check_gini(schema, gini)
     check_nist2020(schema.domain, segment, trip, individual)
+    check_by(by, schema.domain)
 
 
 def _budget(release: Release | None, epsilon: float | None, delta: float | None) -> Budget | None:
