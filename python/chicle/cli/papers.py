@@ -20,7 +20,7 @@ Example:
 NOT PRIVATE: this is an experiment on public tables. Each run has a process of its own; to resume, run the same command
 again. DATA holds a folder for each table: data.parquet (codes) and domain.json (the number of values of each column).
 A table that is not there is named on the page, with its public source. The page is OUT/PAPER.md, all runs are in
-OUT/PAPER.json and in one CSV file for each table.
+OUT/PAPER.json and in one CSV file for each table and workload.
 """
 
 
@@ -33,6 +33,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.add_argument("--quick", action="store_true", help="few rows, attributes and budgets, one run each")
     made.add_argument("--only", metavar="A,B", help="run these systems only")
     made.add_argument("--tables", metavar="A,B", help="run these tables only")
+    made.add_argument("--workload", metavar="A,B", help="run these workloads only, such as TARGET of aim")
     made.add_argument("--epsilon", type=numbers, metavar="A,B", help="the budgets, instead of the paper's")
     made.add_argument("--seeds", type=int, help="runs of each, instead of the paper's")
     made.add_argument("--role", choices=("develop", "judge"), help="run the tables to tune on, or those that judge")
@@ -56,6 +57,7 @@ def _run(arguments: argparse.Namespace) -> int:
             quick=arguments.quick,
             only=[] if arguments.only is None else arguments.only.split(","),
             tables=[] if arguments.tables is None else arguments.tables.split(","),
+            workloads=[] if arguments.workload is None else arguments.workload.split(","),
             epsilons=arguments.epsilon,
             seeds=arguments.seeds,
             role=arguments.role,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 from chicle._checks import integer
 from chicle.comparison import Comparison, compare
 from chicle.comparison.comparison import FLOOR
+from chicle.comparison.contenders import ALONE
 from chicle.comparison.held_out import Role, role_of
 from chicle.counting.records import Records
 from chicle.errors import ParameterError
@@ -24,15 +26,16 @@ from chicle.papers.chicle import CHICLE
 from chicle.papers.dpsyn18 import DPSYN18
 from chicle.papers.dpsyn20 import DPSYN20
 from chicle.papers.gem import GEM
-from chicle.papers.paper import Paper, System, Table
+from chicle.papers.paper import Asks, Paper, System, Table
 from chicle.papers.privsyn import PRIVSYN
-from chicle.papers.tables import QUICK_TABLES, data_folder, digest_of, find
+from chicle.papers.tables import data_folder, digest_of, find, find_public
+from chicle.public import PublicData
 from chicle.schema import Schema
 from chicle.workload import Workload
 
 __all__ = ["BY_NAME", "Outcome", "TableOutcome", "run_paper"]
 
-_One = TypeVar("_One", System, Table)
+_One = TypeVar("_One", System, Table, str)
 
 BY_NAME: Mapping[str, Paper] = {paper.name: paper for paper in (PRIVSYN, AIM, GEM, DPSYN18, DPSYN20, CHICLE)}
 """Every paper, by its name on the command line."""
@@ -40,7 +43,7 @@ BY_NAME: Mapping[str, Paper] = {paper.name: paper for paper in (PRIVSYN, AIM, GE
 
 @dataclass(frozen=True, eq=False)
 class TableOutcome:
-    """What was run on one table; `runs` is None where the table is not at hand."""
+    """What was run on one table and workload; `runs` is None where the table is not at hand."""
 
     table: Table
     runs: Comparison | None = None
@@ -48,6 +51,7 @@ class TableOutcome:
     attributes: int = 0
     other: bool = False
     """Whether the table is another than the figures of the page were made on."""
+    workload: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +84,7 @@ class Outcome:
         tables = [
             {
                 "name": one.table.name,
+                "workload": one.workload,
                 "source": one.table.source,
                 "rows": one.rows,
                 "attributes": one.attributes,
@@ -100,6 +105,7 @@ def run_paper(
     quick: bool = False,
     only: Sequence[str] = (),
     tables: Sequence[str] = (),
+    workloads: Sequence[str] = (),
     epsilons: Sequence[float] | None = None,
     seeds: int | None = None,
     role: Role | None = None,
@@ -123,6 +129,8 @@ def run_paper(
         Systems to run, by their names in the paper; all, if empty.
     tables
         Tables to run, by their names in the paper; all, if empty.
+    workloads
+        Workloads to run, by their names in the paper; all, if empty.
     epsilons, seeds
         The budgets, and how often each is run, instead of the paper's.
     role
@@ -145,6 +153,9 @@ def run_paper(
         paper = replace(paper, seeds=integer("seeds", seeds, 1))
     if tables:
         paper = replace(paper, tables=_named("table", tables, {table.name.lower(): table for table in paper.tables}))
+    if workloads:
+        known = {one.lower(): one for one in paper.workloads}
+        paper = replace(paper, workloads={one: paper.workloads[one] for one in _named("workload", workloads, known)})
     if role is not None:
         paper = replace(paper, tables=[table for table in paper.tables if role_of(table.name) == role])
     systems, missing = _systems(paper, only)
@@ -153,29 +164,36 @@ def run_paper(
     kept.mkdir(parents=True, exist_ok=True)
     begun, outcomes = time.monotonic(), list[TableOutcome]()
     there = [(table, found) for table in paper.tables if (found := find(table, folder, quick=quick)) is not None]
+    # A table that needs a public one is not at hand without it.
+    publics = {table.name: find_public(table, folder, found[0].domain) for table, found in there}
+    there = [(table, found) for table, found in there if table.public is None or publics[table.name] is not None]
     if quick:
-        left_out = {table.name for table, _ in there[QUICK_TABLES:]}
+        left_out = {table.name for table, _ in there[paper.quick_tables :]}
         paper = replace(paper, tables=[table for table in paper.tables if table.name not in left_out])
-        there = there[:QUICK_TABLES]
-    clock = _Clock(len(there) * len(systems) * len(paper.epsilons) * paper.seeds, progress)
+        there = there[: paper.quick_tables]
+    asked: Mapping[str, Asks | None] = paper.workloads or {"": None}
+    run = {table.name: [one for one in systems if one.public in (None, table.public is not None)] for table, _ in there}
+    clock = _Clock(len(asked) * sum(map(len, run.values())) * len(paper.epsilons) * paper.seeds, progress)
     at_hand = dict.fromkeys(table.name for table, _ in there)
-    for table, (records, schema) in there:
-        clock.table = table.name
-        file = kept / f"{paper.name}{'-quick' if quick else ''}-{_slug(table.name)}.csv"
+    for (workload, asks), (table, (records, schema)) in product(asked.items(), there):
+        named = f"{table.name}, {workload}" if workload else table.name
+        clock.table = named
         runs = _compare(
             paper,
             table,
             records=records,
             schema=schema,
-            systems=systems,
-            file=file,
+            public=publics[table.name],
+            workload=None if asks is None else asks(records.domain, table),
+            systems=run[table.name],
+            file=kept / f"{paper.name}{'-quick' if quick else ''}-{_slug(named)}.csv",
             timeout=timeout,
             threads=threads,
             clock=clock,
         )
         whole = not quick and not table.columns and not table.binary and bool(table.digest)
         other = whole and digest_of(records) != table.digest
-        outcomes.append(TableOutcome(table, runs, len(records), len(records.domain), other))
+        outcomes.append(TableOutcome(table, runs, len(records), len(records.domain), other, workload))
     outcomes += [TableOutcome(table) for table in paper.tables if table.name not in at_hand]
     return Outcome(paper, quick, systems, missing, tuple(outcomes), time.monotonic() - begun)
 
@@ -186,6 +204,8 @@ def _compare(
     *,
     records: Records,
     schema: Schema,
+    public: PublicData | None,
+    workload: Workload | None,
     systems: Sequence[System],
     file: Path,
     timeout: float | None,
@@ -193,9 +213,12 @@ def _compare(
     clock: _Clock,
 ) -> Comparison:
     options: dict[str, Any] = dict(paper.options)
-    if paper.three_way:
-        options |= {"workload": Workload.all_kway(records.domain, 3), "triples": None}
-    if table.label in records.domain and importlib.util.find_spec("sklearn") is not None:
+    if workload is not None:
+        options["workload"] = workload
+    if table.partition:
+        options |= {"segment": table.partition, "by": ()}
+    learns = "misclassification" in paper.measures and table.label in records.domain
+    if learns and importlib.util.find_spec("sklearn") is not None:
         options["label"] = table.label
     return compare(
         records,
@@ -208,15 +231,16 @@ def _compare(
         timeout=timeout,
         threads=threads,
         progress=clock.say,
+        public=public,
         **options,
     )
 
 
 def _systems(paper: Paper, only: Sequence[str]) -> tuple[tuple[System, ...], tuple[System, ...]]:
     """Return the systems that can be run, and those that there is no mechanism of."""
-    known = mechanism_names()
+    known = mechanism_names(public=True)
     chosen = _named("system", only, {system.name.lower(): system for system in paper.systems}) or list(paper.systems)
-    runs = [system for system in chosen if ":" in system.run or system.run in known]
+    runs = [system for system in chosen if ":" in system.run or system.run.removesuffix(ALONE) in known]
     return tuple(runs), tuple(system for system in chosen if system not in runs)
 
 
@@ -246,7 +270,7 @@ class _Clock:
 
 
 def _slug(name: str) -> str:
-    return "".join(letter if letter.isalnum() else "-" for letter in name.lower())
+    return "-".join("".join(letter if letter.isalnum() else " " for letter in name.lower()).split())
 
 
 def failed(runs: Comparison) -> list[dict[str, Any]]:
