@@ -45,10 +45,11 @@ AIM = Paper(
     about=(
         "[A] compares mechanisms on six tables, three workloads and nine epsilons, five runs each. ALL-3WAY has all "
         "triples, TARGET those with one attribute (the one to predict on Adult and Titanic, one drawn at random "
-        "elsewhere), SKEWED 256 triples drawn with chances that favour few attributes, as weights. The workload error "
-        "is the weighted mean over triples of the L1 distance of shares, twice the total variation. AIM, MWEM+PGM, "
-        "RAP, GEM, HDMM+PGM and Gaussian measure for the workload; the others do not know it. Mechanisms that [A] "
-        "adapts to zCDP are accounted by exact Gaussian DP where their noise is all Gaussian."
+        "elsewhere), SKEWED 256 triples drawn with chances that favour few attributes; how often one was drawn is "
+        "its weight. The workload error is Definition 2 of [A]: weight times L1 distance of shares, summed, over the "
+        "number of different triples, so that it can be above 2 on SKEWED. AIM, MWEM+PGM, RAP, GEM, HDMM+PGM and "
+        "Gaussian measure for the workload; the others do not know it. Mechanisms that [A] adapts to zCDP are "
+        "accounted by exact Gaussian DP where their noise is all Gaussian."
     ),
     tables=(
         ADULT,
