@@ -1,12 +1,15 @@
 """Contenders for the tests of comparisons: what a peer may do, and what it should not."""
 
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from chicle import Records, Schema
+from chicle import PublicData, Records, Schema, Workload
 
 
 def resample(records: Records, schema: Schema, *, seed: int, **_: Any) -> Records:
@@ -36,3 +39,21 @@ def greedy(records: Records, schema: Schema, *, seed: int, **_: Any) -> Records:
 
 def other_domain(*_: Any, **__: Any) -> Records:
     return Records({"x": [0]}, {"x": 2})
+
+
+def told(
+    records: Records, schema: Schema, *, workload: Workload, public: PublicData, secret: int, seed: int, **_: Any
+) -> Records:
+    """Makes its table of the public rows if all that it was promised arrives."""
+    assert secret == 7
+    assert list(workload) == [("SEX", "AGE")], "in the order of the domain"
+    assert public.role == "trusted"
+    assert isinstance(public.table, Records)
+    assert records.max_records_per_person == schema.max_records_per_person == 4
+    return resample(public.table, schema, seed=seed)
+
+
+def sleeps_in_a_process(*_: Any, **__: Any) -> Records:
+    Path("begun").write_text(str(os.getpid()), encoding="ascii")
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(60)"], check=True)
+    raise AssertionError

@@ -78,19 +78,32 @@ class PublicData:
         except ChicleError as error:
             raise type(error)(f"public data: {error}") from None
 
+    def coded(self, schema: Schema) -> PublicData:
+        """Return the same public data as codes, read once; a table that does not fit the schema is an error."""
+        try:
+            codes = self._codes(schema)
+        except ChicleError as error:
+            raise type(error)(f"public data: {error}") from None
+        made = PublicData(codes, role=self.role, name=self._called)
+        made.rows(Codec(schema))
+        return made
+
     @property
     def _called(self) -> str:
         if self.name is not None:
             return self.name
         return Path(self.table).name if isinstance(self.table, (str, os.PathLike)) else "a table"
 
-    def _records(self, codec: Codec) -> Records:
-        schema = codec.schema
+    def _codes(self, schema: Schema) -> Records:
+        """Return the codes of the columns that are used."""
         if isinstance(self.table, Iterator):
             raise SchemaError("batches that are read once cannot be checked first; give a list of them, or files")
         there = list(self.table.domain) if isinstance(self.table, Records) else _columns_of(self.table, schema)
-        used = self._used(there, schema)
-        codes = _coded(self.table, schema, used, there)
+        return _coded(self.table, schema, self._used(there, schema), there)
+
+    def _records(self, codec: Codec) -> Records:
+        codes = self._codes(codec.schema)
+        used = list(codes.domain)
         if not len(codes):
             raise SchemaError("the table has no rows; give at least one, or leave `public` out")
         given = {name: codes[name] for name in used}

@@ -69,6 +69,29 @@ def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("here")
+def test_compare_gives_contenders_what_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    census = pq.read_table("real.parquet")
+    pq.write_table(census.append_column("who", pa.array([i // 3 for i in range(len(census))])), "visits.parquet")
+    Path("p.json").write_text('{"prism": {"records_share": 1}}', encoding="utf-8")
+    told = ["compare", "visits.parquet", "-s", "s.yaml", "--epsilon", "1", "--seeds", "1", "--by", "SEX"]
+    told += ["--mechanisms", "independent", "--public", "made.parquet", "--workload", "all-2way", "-o", "runs.csv"]
+    assert main([*told, "--person", "who", "--max-rows", "2"]) == 0
+    found = chicle.comparison.Comparison.load("runs.csv").rows
+    assert found[0]["error"] == ""
+    assert main([*told, "--person", "who", "--max-rows", "3"]) == 2
+    assert "other settings" in capsys.readouterr().err
+    for more, why in (
+        (["--max-rows", "2"], "--person COLUMN"),
+        (["--person", "who", "--max-rows", "0"], "--max-rows must be"),
+        (["--person", "who", "--parameters", "p.json"], "parameters are given for 'prism', which does not run"),
+        (["--person", "who", "--parameters", "s.yaml"], "cannot be read; it must be JSON"),
+        (["--person", "who", "--public", "nowhere.parquet"], "nowhere.parquet"),
+    ):
+        assert main([*told, *more]) == 2
+        assert why in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("argv", "why"),
     [

@@ -2,6 +2,12 @@
 
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +161,116 @@ def test_what_can_not_run_is_refused_first(started: list[Any]) -> None:
     with pytest.raises(SchemaError, match="draft"):
         chicle.compare(CENSUS, chicle.Schema(CENSUS.domain, reviewed=False))
     assert started == []
+
+
+def test_contenders_get_what_they_have_parameters_for() -> None:
+    several = chicle.Records({name: CENSUS[name] for name in CENSUS}, CENSUS.domain, max_records_per_person=4)
+    given: dict[str, Any] = {"workload": [("AGE", "SEX")], "parameters": {f"{PEER}told": {"secret": 7}}}
+    there = chicle.PublicData(chicle.datasets.census(900, d=4, seed=5), role="trusted")
+    names = [f"{PEER}told", f"{PEER}resample", "pmwpub", "aim", "prism", "prism-alone"]
+    found = chicle.compare(several, mechanisms=names, epsilons=[1], seeds=1, public=there, **given, **QUICK)
+    assert [row["error"] for row in found.rows] == [""] * 7
+    rows = {row["mechanism"]: row for row in found.rows}
+    assert rows[f"{PEER}told"]["rows"] == 900
+    assert rows["aim"]["workload"] > 0
+
+
+def test_a_mechanism_takes_what_it_can_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Any, Any]] = []
+    fit = chicle.Mechanism.fit
+
+    def noted(self: Any, source: Any, schema: Any, *, public: Any = None, **more: Any) -> Any:
+        seen.append((getattr(self, "workload", None), public))
+        return fit(self, source, schema, public=public, **more)
+
+    monkeypatch.setattr(chicle.Mechanism, "fit", noted)
+    workload, public = chicle.Workload([("AGE", "SEX")]), chicle.PublicData(CENSUS)
+    for name in ("aim", "aim-published-alone", "prism", "prism-alone", "dualquery", "mst"):
+        given = {"workload": workload, "public": public}
+        contender(name)(CENSUS, chicle.Schema(CENSUS.domain), epsilon=1.0, delta=1e-9, seed=0, threads=1, **given)
+    none = None
+    assert seen == [
+        *((workload, public), (workload, none), (none, public), (none, none)),
+        *((workload, none), (none, public)),
+    ], "DualQuery has no tables that public rows could improve"
+
+
+def test_what_is_given_is_checked_before_any_run(started: list[Any]) -> None:
+    def refused(why: str, **given: Any) -> None:
+        with pytest.raises((ParameterError, SchemaError, DomainError), match=why):
+            chicle.compare(CENSUS, epsilons=[1], seeds=1, **given)
+
+    half = chicle.Records({"SEX": [0, 1]}, {"SEX": CENSUS.domain["SEX"]})
+    refused("pmwpub begins with public data", mechanisms=["pmwpub"])
+    refused("pmwpub: PMWPub weights whole public rows", mechanisms=["pmwpub"], public=half)
+    refused("public data: column 'SEX' has 9 codes", public=chicle.Records({"SEX": [0]}, {"SEX": 9}))
+    refused("'x' is not an attribute", workload=[("x", "SEX")])
+    refused("aim has no parameter 'magic' to set; it has", mechanisms=["aim"], parameters={"aim": {"magic": 1}})
+    refused("epsilon is given to all contenders", mechanisms=["aim"], parameters={"aim": {"epsilon": 1}})
+    refused("given for 'aim', which does not run", mechanisms=["mst"], parameters={"aim": {}})
+    refused("dpsyn: .*rare", mechanisms=["dpsyn"], parameters={"dpsyn": {"rare": -1}})
+    refused("one_ways", mechanisms=["dpsyn"], parameters={"dpsyn": {"one_ways": 3}})
+    refused("'x' is not an attribute", by=["x"])
+    assert started == []
+
+
+def test_a_kept_file_is_of_what_was_given(tmp_path: Path, started: list[Any]) -> None:
+    output = tmp_path / "r.csv"
+    same: dict[str, Any] = {"mechanisms": ["aim"], "epsilons": [1], "seeds": 1, "output": output}
+    there = chicle.datasets.census(50, d=4, seed=5)
+    first: dict[str, Any] = {"public": there, "workload": [("AGE", "SEX")], "parameters": {"aim": {"published": True}}}
+    chicle.compare(CENSUS, **same, **first)
+    chicle.compare(CENSUS, **same, **first)
+    several = chicle.Records({name: CENSUS[name] for name in CENSUS}, CENSUS.domain, max_records_per_person=4)
+    others: list[tuple[Any, dict[str, Any]]] = [
+        (CENSUS, {"public": None}),
+        (CENSUS, {"public": chicle.PublicData(there, role="trusted")}),
+        (CENSUS, {"public": chicle.datasets.census(50, d=4, seed=6)}),
+        (CENSUS, {"workload": [("AGE", "RACE")]}),
+        (CENSUS, {"workload": {("AGE", "SEX"): 2.0}}),
+        (CENSUS, {"parameters": {"aim": {"published": False}}}),
+        (several, {}),
+    ]
+    for real, other in others:
+        with pytest.raises(ParameterError, match="or with other settings"):
+            chicle.compare(real, **same, **{**first, **other})
+    assert len(started) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="a run has no group of processes there")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_ends_with_the_process_that_started_it(tmp_path: Path, how: signal.Signals) -> None:
+    """However that process ends, and with all that the run has started."""
+    code = (
+        "import chicle\n"
+        "chicle.compare(chicle.datasets.census(50, d=3), mechanisms=['tests.contenders:sleeps_in_a_process'],"
+        " epsilons=[1], seeds=1)"
+    )
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}
+    ) as started:
+        try:
+            assert _until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text() != "")
+            started.send_signal(how)
+        finally:
+            started.kill()
+    run_of_it = int((tmp_path / "begun").read_text())
+    assert _until(lambda: not _group_lives(run_of_it))
+
+
+def _until(holds: Callable[[], bool], seconds: float = 60) -> bool:
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -21,6 +21,11 @@ def columns_again(columns, domain, *, epsilon, delta, seed):
     order = np.random.default_rng(seed).permutation(len(next(iter(columns.values()))))
     return {name: codes[order] for name, codes in columns.items()}
 
+def told(columns, domain, *, epsilon, delta, seed, workload=None, public=None, max_records_per_person=1, secret=0):
+    assert (workload, secret, max_records_per_person) == ([[["AGE", "SEX"], 1.0]], 7, 3)
+    assert list(public) == ["SEX", "AGE"] and public["SEX"].dtype == np.uint8
+    return columns_again(columns, domain, epsilon=epsilon, delta=delta, seed=seed)
+
 def fails(columns, domain, **given):
     raise ValueError(f"a private value: {columns}")
 
@@ -51,6 +56,19 @@ def test_a_function_of_another_environment_gets_and_gives_codes() -> None:
     assert made.domain == census.domain
     for mine, theirs in zip(made.count([("SEX", "AGE")]), census.count([("SEX", "AGE")]), strict=True):
         assert (mine == theirs).all()
+
+
+@pytest.mark.usefixtures("here")
+def test_it_gets_what_it_has_parameters_for() -> None:
+    census = chicle.datasets.census(100, d=3)
+    several = chicle.Records({name: census[name] for name in census}, census.domain, max_records_per_person=3)
+    public = chicle.PublicData(census, columns=["SEX", "AGE"]).coded(chicle.Schema(census.domain))
+    given = {"epsilon": 1.0, "delta": 1e-9, "seed": 3, "threads": 1}
+    more = {"workload": chicle.Workload([("AGE", "SEX")]), "public": public, "secret": 7}
+    made = contender(name("told"))(several, chicle.Schema(census.domain), **given, **more)  # type: ignore[arg-type]
+    assert len(made) == 100
+    with pytest.raises(ParameterError, match=r"would protect rows, not persons"):
+        contender(name("columns_again"))(several, chicle.Schema(census.domain), **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("here")

@@ -19,11 +19,11 @@ from chicle.comparison import Comparison
 from chicle.comparison.contenders import contender
 from chicle.comparison.job import run_job
 from chicle.mechanisms.variants import mechanism_names
-from chicle.papers import BY_NAME, Ratio, run_paper
+from chicle.papers import BY_NAME, Ratio, System, run_paper
 from chicle.papers.page import page, ratio, save
 from chicle.papers.picture import picture
-from chicle.papers.sources import ADULT, TITANIC
-from chicle.papers.tables import digest_of, find
+from chicle.papers.sources import ADULT, FIRE, PUMA, TITANIC
+from chicle.papers.tables import digest_of, find, find_public
 
 COLUMNS = {"age": 5, "sex": 2, "income>50K": 2, "race": 3}
 
@@ -36,11 +36,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     common = rng.random(300)
     rows = {name: (np.abs(common - rng.normal(0, 0.1, 300)) * size).astype(np.uint8) for name, size in COLUMNS.items()}
     rows = {name: np.minimum(codes, COLUMNS[name] - 1) for name, codes in rows.items()}
-    for name in ("adult", "fire", "adult_queries", "acs2024_ny_pa_puma"):
+    areas = {
+        **rows,
+        "HOUSEHOLD": np.arange(300) // 10,
+        "PUMA": np.arange(300) // 100,
+        "SEX": rows["sex"],
+        "MAR": rows["race"],
+    }
+    areas["AGEP"] = rows["age"]
+    for name in ("adult", "fire", "adult_queries", "acs2024_ny_pa_puma", "acs2024_il_oh_puma"):
         (tmp_path / "data" / name).mkdir(parents=True)
-        file = "private.parquet" if name == "adult_queries" else "data.parquet"
-        pq.write_table(pa.table(rows), tmp_path / "data" / name / file)
-        (tmp_path / "data" / name / "domain.json").write_text(json.dumps(COLUMNS))
+        of_areas = name.endswith("puma")
+        sizes = {**COLUMNS, "PUMA": 3, "SEX": 2, "MAR": 3, "AGEP": 5} if of_areas else COLUMNS
+        for file in ("private.parquet", "public.parquet") if name == "adult_queries" else ("data.parquet",):
+            pq.write_table(pa.table(areas if of_areas else rows), tmp_path / "data" / name / file)
+        (tmp_path / "data" / name / "domain.json").write_text(json.dumps(sizes))
     return tmp_path
 
 
@@ -49,7 +59,8 @@ def test_every_declaration_is_whole() -> None:
     for paper in BY_NAME.values():
         names = [system.name for system in paper.systems]
         assert len(set(names)) == len(names)
-        assert not any("," in name for name in names), "--only splits names at commas"
+        told = [*names, *(table.name for table in paper.tables), *paper.workloads]
+        assert not any("," in name for name in told), "--only, --tables and --workload split names at commas"
         assert len({table.name for table in paper.tables}) == len(paper.tables)
         assert set(paper.quick_epsilons) <= {*paper.epsilons, *paper.quick_epsilons}
         assert {name for asked in paper.ratios for name in (asked.system, asked.to)} <= set(names)
@@ -62,11 +73,11 @@ def test_every_declaration_is_whole() -> None:
 
 @pytest.mark.parametrize("name", _NAMES)
 def test_each_paper_runs_and_names_what_is_missing(name: str, folder: Path) -> None:
-    first = next(one.name for one in BY_NAME[name].systems if one.run == "independent")
+    first = next(one.name for one in BY_NAME[name].systems if one.run.startswith("independent"))
     done = main(
         [
             *("papers", name, "--data", str(folder / "data"), "-o", str(folder / "out")),
-            *("--quick", "--quiet", "--only", first, "--studies", "none", "--threads", "1"),
+            *("--quick", "--quiet", "--only", first, "--studies", "none", "--threads", "1", "--epsilon", "20,50"),
         ]
     )
     assert done == 0
@@ -102,7 +113,7 @@ def test_runs_are_resumed_and_told(folder: Path) -> None:
 
 def test_a_part_can_be_run(folder: Path) -> None:
     given = {"tables": ["adult"], "epsilons": [2.0, 3.0], "seeds": 1, "only": ["independent"], "role": "judge"}
-    given["studies"] = []
+    given |= {"workloads": ["TARGET"], "studies": []}
     outcome = run_paper("aim", data=folder / "data", output=folder / "out", threads=1, **given)  # type: ignore[arg-type]
     (one,) = outcome.tables
     assert one.runs is not None
@@ -127,11 +138,89 @@ def test_other_systems_join(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
             run_paper("chicle", data=folder / "data", output=folder, also=[wrong])
 
 
-def test_missing_mechanisms_are_named(folder: Path) -> None:
-    outcome = run_paper("gem", data=folder / "data", output=folder / "out", quick=True, only=["PMWPub"])
-    assert [one.name for one in outcome.missing] == ["PMWPub"]
-    assert "PMWPub is missing: needs public data" in page(outcome)
+def test_missing_mechanisms_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    magic = replace(BY_NAME["gem"], systems=(System("Magic", "", "nobody has it"),), ratios=(Ratio("Magic", "Magic"),))
+    monkeypatch.setitem(BY_NAME, "gem", magic)
+    outcome = run_paper("gem", data=folder / "data", output=folder / "out", quick=True)
+    assert [one.name for one in outcome.missing] == ["Magic"]
+    assert "Magic is missing: nobody has it" in page(outcome)
     assert "not run" in page(outcome)
+
+
+def test_each_table_is_compared_by_each_workload(folder: Path) -> None:
+    given = {"data": folder / "data", "output": folder / "out", "quick": True, "threads": 1, "tables": ["adult"]}
+    outcome = run_paper("aim", only=["AIM", "Prism"], epsilons=[1.0], **given)  # type: ignore[arg-type]
+    assert [(one.table.name, one.workload) for one in outcome.tables] == [
+        ("Adult", name) for name in ("ALL-3WAY", "TARGET", "SKEWED")
+    ]
+    text = page(outcome)
+    assert text.index("## ALL-3WAY: Adult") < text.index("## TARGET: Adult") < text.index("## SKEWED: Adult")
+    for name, published in (("ALL-3WAY", "1.3"), ("TARGET", "1.4"), ("SKEWED", "2")):
+        assert f"**{name}**" in text
+        assert f"| PrivMRF | AIM | {published} | not run | - |" in text
+    found = [ratio(outcome, Ratio("Prism", "AIM", workload=name)) for name in ("ALL-3WAY", "TARGET", "SKEWED")]
+    assert [one and one[2] for one in found] == [1, 1, 1]
+    files = sorted(path.name for path in (folder / "out").glob("*.csv"))
+    assert files == [f"aim-quick-adult-{name}.csv" for name in ("all-3way", "skewed", "target")]
+    one = run_paper("aim", workloads=["target"], only=["AIM"], epsilons=[1.0], **given)  # type: ignore[arg-type]
+    assert [made.workload for made in one.tables] == ["TARGET"]
+    assert "## TARGET: Adult" in page(one)
+    assert "**SKEWED**" not in page(one)
+    assert sorted(path.name for path in (folder / "out").glob("*.csv")) == files
+    with pytest.raises(ParameterError, match="no workload 'magic'; it has all-3way, target, skewed"):
+        run_paper("aim", workloads=["magic"], **given)  # type: ignore[arg-type]
+
+
+def test_the_workloads_of_aim_are_those_of_the_paper() -> None:
+    """[A] 6.1: all triples; those with the attribute to predict; 256 drawn, some attributes far more often."""
+    asks, domain = BY_NAME["aim"].workloads, chicle.Domain({"income>50K": 2, **dict.fromkeys("abcdefgh", 3)})
+    assert len(asks["ALL-3WAY"](domain, ADULT)) == 84
+    target = asks["TARGET"](domain, ADULT)
+    assert len(target) == 28
+    assert all("income>50K" in clique for clique in target)
+    drawn = asks["TARGET"](domain, FIRE)
+    assert drawn.closure() == asks["TARGET"](domain, FIRE).closure()
+    assert len({name for name in domain if all(name in clique for clique in drawn)}) == 1
+    skewed = asks["SKEWED"](domain, ADULT)
+    assert sum(skewed.values()) == 256
+    assert dict(skewed) == dict(asks["SKEWED"](domain, ADULT)), "the same whatever is compared"
+    often = sorted(sum(weight for clique, weight in skewed.items() if name in clique) for name in domain)
+    assert often[-1] > 4 * often[0]
+
+
+def test_systems_get_the_public_table(folder: Path) -> None:
+    given = {"data": folder / "data", "output": folder / "out", "threads": 1, "epsilons": [2.0], "seeds": 1}
+    only = ["GEM-pub", "PMW-pub", "FEM", "Independent"]
+    tables = ["Adult (reduced)", "Adult (reduced) beside public rows without one race"]
+    outcome = run_paper("gem", only=only, tables=tables, **given)  # type: ignore[arg-type]
+    runs = [[] if one.runs is None else one.runs.rows for one in outcome.tables]
+    assert [[row["mechanism"] for row in some][:-1] for some in runs] == [
+        ["fem", "independent-alone"],
+        ["gem", "pmwpub", "independent-alone"],
+    ]
+    assert not any(row["error"] for some in runs for row in some)
+    narrow = find_public(outcome.tables[1].table, folder / "data", chicle.Domain({"race": 3, "sex": 2}))
+    assert narrow is not None
+    assert 0 < len(narrow.table) < 300
+    assert 2 not in narrow.table["race"]
+
+
+def test_persons_and_areas_of_the_challenge(folder: Path) -> None:
+    found = find(PUMA, folder / "data")
+    assert found is not None
+    records, schema = found
+    assert len(records) == 210, "7 of the 10 rows of each household"
+    assert records.max_records_per_person == schema.max_records_per_person == 7
+    assert schema.partition == ("PUMA",)
+    assert records.domain["AGEP"] == 1, "five years to a group"
+    given = {"data": folder / "data", "output": folder / "out", "threads": 1, "epsilons": [50.0], "seeds": 1}
+    outcome = run_paper("dpsyn20", only=["DPSyn", "Prism", "Independent alone"], **given)  # type: ignore[arg-type]
+    rows = outcome.tables[0].runs.rows if outcome.tables[0].runs else []
+    assert [row["error"] for row in rows] == [""] * 4
+    assert all(0 <= row["nist2020"] <= 1000 for row in rows)
+    (folder / "data" / "acs2024_il_oh_puma" / "data.parquet").unlink()
+    alone = run_paper("dpsyn20", only=["DPSyn"], **given)  # type: ignore[arg-type]
+    assert all(one.runs is None for one in alone.tables), "a table is not at hand without its public one"
 
 
 def test_what_is_wrong_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

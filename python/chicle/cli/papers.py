@@ -20,8 +20,8 @@ Example:
 NOT PRIVATE: this is an experiment on public tables. Each run has a process of its own; to resume, run the same command
 again. DATA holds a folder for each table: data.parquet (codes) and domain.json (the number of values of each column).
 A table that is not there is named on the page, with its public source. The page is OUT/PAPER.md, all runs are in
-OUT/PAPER.json and in one CSV file for each table. Studies are the paper's other tables and figures, such as bounds or
-seconds; each has a section of the page and a JSON file for each table.
+OUT/PAPER.json and in one CSV file for each table and workload. Studies are the paper's other tables and figures,
+such as bounds or seconds; each has a section of the page and a JSON file for each table.
 """
 
 
@@ -36,6 +36,7 @@ def add(commands: Any) -> None:  # noqa: ANN401 - argparse hides its type
     made.add_argument("--also", metavar="NAME=RUN,...", help="let these join, such as Mine=mine:function@PYTHON")
     made.add_argument("--studies", metavar="A,B", help="run these studies only; none: run the comparison alone")
     made.add_argument("--tables", metavar="A,B", help="run these tables only")
+    made.add_argument("--workload", metavar="A,B", help="run these workloads only, such as TARGET of aim")
     made.add_argument("--epsilon", type=numbers, metavar="A,B", help="the budgets, instead of the paper's")
     made.add_argument("--seeds", type=int, help="runs of each, instead of the paper's")
     made.add_argument("--role", choices=("develop", "judge"), help="run the tables to tune on, or those that judge")
@@ -61,6 +62,7 @@ def _run(arguments: argparse.Namespace) -> int:
             also=[] if arguments.also is None else arguments.also.split(","),
             tables=[] if arguments.tables is None else arguments.tables.split(","),
             studies=_studies(arguments.studies),
+            workloads=[] if arguments.workload is None else arguments.workload.split(","),
             epsilons=arguments.epsilon,
             seeds=arguments.seeds,
             role=arguments.role,

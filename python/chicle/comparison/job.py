@@ -6,11 +6,12 @@ import importlib
 import re
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chicle.comparison.contenders import contender
+from chicle.comparison.contenders import accepted, contender
 from chicle.counting.records import Records
 from chicle.evaluation import evaluate
 from chicle.schema import Schema
@@ -20,7 +21,10 @@ __all__ = ["Job", "peak_mb", "run_job"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Job:
-    """What one run needs, the real table included."""
+    """What one run needs, the real table included.
+
+    `given` reaches contenders that have parameters for it; `parameters` are the contender's own.
+    """
 
     records: Records
     schema: Schema
@@ -30,13 +34,18 @@ class Job:
     seed: int
     threads: int | None
     options: dict[str, Any]
+    given: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run_job(job: Job) -> dict[str, Any]:
     """Make a table and evaluate it; return seconds, the memory peak in MB before the evaluation, scores and floors."""
     make = contender(job.mechanism)
+    more = {**accepted(make, job.given), **job.parameters}
     start = time.perf_counter()
-    made = make(job.records, job.schema, epsilon=job.epsilon, delta=job.delta, seed=job.seed, threads=job.threads)
+    made = make(
+        job.records, job.schema, epsilon=job.epsilon, delta=job.delta, seed=job.seed, threads=job.threads, **more
+    )
     seconds = time.perf_counter() - start
     peak = peak_mb()
     found = evaluate(job.records, made, job.schema, threads=job.threads, **job.options)

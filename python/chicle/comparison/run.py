@@ -9,7 +9,8 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -17,8 +18,9 @@ from typing import Any
 
 from chicle._checks import integer, threads_or_all
 from chicle._core import __version__
+from chicle.codecs import Codec
 from chicle.comparison.comparison import FLOOR, Comparison, Row
-from chicle.comparison.contenders import contender
+from chicle.comparison.contenders import Ours, contender
 from chicle.comparison.job import Job
 from chicle.counting.records import Records
 from chicle.errors import ParameterError
@@ -26,7 +28,9 @@ from chicle.evaluation.rows import row_hashes
 from chicle.evaluation.run import check_measures
 from chicle.evaluation.tables import read_one, schema_of
 from chicle.privacy.budget import Budget, positive
+from chicle.public import PublicData
 from chicle.schema import Schema
+from chicle.workload import Workload
 
 __all__ = ["compare"]
 
@@ -43,6 +47,8 @@ def compare(
     timeout: float | None = None,
     threads: int | None = None,
     progress: Callable[[str], None] | None = None,
+    public: Any = None,  # noqa: ANN401 - any table, or PublicData
+    parameters: Mapping[str, Mapping[str, Any]] | None = None,
     **options: Any,  # noqa: ANN401 - those of `evaluate`
 ) -> Comparison:
     """Run mechanisms on a table and compare their synthetic tables. NOT PRIVATE: for experiments, not for publication.
@@ -53,10 +59,11 @@ def compare(
     Parameters
     ----------
     real, schema
-        The table and what its columns are, as for `evaluate`.
+        The table and what its columns are, as for `evaluate`. Where the schema names a person, `max_records` rows of
+        each are kept, and every run protects persons; where it declares a partition, mechanisms fit it.
     mechanisms
         Names of mechanisms, or ``module:function`` of your own, or ``module:function@PYTHON`` in an environment of its
-        own: see `chicle.comparison.contenders`.
+        own: see `chicle.comparison.contenders`. ``-alone`` after a mechanism's name withholds the public data.
     epsilons, delta
         The budgets.
     seeds
@@ -70,8 +77,14 @@ def compare(
         How many threads each run may use; all there are, if ``None``.
     progress
         Called before each run with a text that says what will run.
+    public
+        Public data, a table or a `chicle.PublicData`, for all mechanisms and functions that take them.
+    parameters
+        By the name of a mechanism, parameters of its own, as ``{"dpsyn": {"marginals": [("AGE", "SEX")]}}``; functions
+        get them as keywords.
     options
-        What `evaluate` should measure: `workload`, `label`, `gini`, `pairs`, `triples`, `queries`.
+        What `evaluate` should measure: `workload`, `label`, `gini`, `segment`, `pairs`, `triples`, `queries`. The
+        workload is also what mechanisms measure for, if they take one.
 
     Examples
     --------
@@ -85,30 +98,63 @@ def compare(
     declared.check_reviewed()
     check_measures(declared, **options)
     names = list(dict.fromkeys(mechanisms))
-    for name in names:
-        contender(name)
     budgets = [positive("epsilon", epsilon) for epsilon in epsilons]
     for epsilon in budgets:
         Budget(epsilon=epsilon, delta=delta)
+    given = _given(declared, public, options.get("workload"))
+    own = _own_parameters(names, parameters or {})
+    for name in names:
+        made = contender(name)
+        if isinstance(made, Ours):
+            made.check(declared, epsilon=budgets[0], delta=delta, **{**given, **own.get(name, {})})
     runs: list[Row] = [
         {"mechanism": name, "epsilon": epsilon, "delta": float(delta), "seed": seed}
         for name, epsilon, seed in product(names, budgets, range(integer("seeds", seeds, 1)))
     ]
     threads = threads_or_all(threads)
     records = read_one("real", real, declared)
-    digest = _digest(records, declared, options)
+    digest = _digest(records, declared, options, given, own)
     found = _begin(output, digest)
     for i, run in enumerate(runs):
         if found.finished(run):
             continue
         if progress is not None:
             progress(f"run {i + 1} of {len(runs)}: {run['mechanism']}, epsilon {run['epsilon']:g}, seed {run['seed']}")
-        job = Job(records=records, schema=declared, threads=threads, options=options, **run)
+        job = Job(
+            records=records,
+            schema=declared,
+            threads=threads,
+            options=options,
+            given=given,
+            parameters=own.get(run["mechanism"], {}),
+            **run,
+        )
         result = _in_a_process(job, timeout)
         found = _with_floor(found.with_row(_row(run, result)), result.get("floor"))
         if output is not None:
             found.save(output)
     return found
+
+
+def _given(schema: Schema, public: Any, workload: Any) -> dict[str, Any]:  # noqa: ANN401 - any table, any cliques
+    """Return what contenders may know beside their budget, checked."""
+    given: dict[str, Any] = {}
+    if workload is not None:
+        given["workload"] = Workload.of(workload).over(schema.domain)
+    if public is not None:
+        given["public"] = PublicData.of(public).coded(schema)
+    return given
+
+
+def _own_parameters(names: Sequence[str], parameters: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each contender, checked."""
+    for name, own in parameters.items():
+        if name not in names:
+            raise ParameterError(f"parameters are given for {name!r}, which does not run; name it in `mechanisms`")
+        for one in ("epsilon", "delta", "seed", "threads", "public"):
+            if one in own:
+                raise ParameterError(f"{one} is given to all contenders; leave it out of the parameters of {name!r}")
+    return {name: dict(own) for name, own in parameters.items()}
 
 
 def _begin(output: str | PathLike[str] | None, digest: str) -> Comparison:
@@ -128,10 +174,27 @@ def _in_a_process(job: Job, timeout: float | None) -> dict[str, Any]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path)}
     command = [sys.executable, "-m", "chicle.comparison"]
     pipe = subprocess.PIPE
-    # A session of its own, so that a run is stopped with the processes that it has started.
-    with subprocess.Popen(  # noqa: S603 - ourselves
-        command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
-    ) as process:
+    with ExitStack() as held:
+        inherited = []
+        if hasattr(os, "killpg"):
+            # The system closes our end when this process ends, even by a signal that it cannot see; then the run ends.
+            reading, writing = os.pipe()
+            held.callback(os.close, writing)
+            held.callback(os.close, reading)
+            command.append(str(reading))
+            inherited.append(reading)
+        # A session of its own, so that a run is stopped with the processes that it has started.
+        process = held.enter_context(
+            subprocess.Popen(  # noqa: S603 - ourselves
+                command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                env=environment,
+                start_new_session=True,
+                pass_fds=inherited,
+            )
+        )
         try:
             written, _ = process.communicate(pickle.dumps(job), timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -169,8 +232,21 @@ def _with_floor(found: Comparison, scores: Mapping[str, float] | None) -> Compar
     return Comparison((*others, *floor), found.of)
 
 
-def _digest(records: Records, schema: Schema, options: Mapping[str, Any]) -> str:
-    settings = json.dumps([__version__, schema.to_dict(), repr(sorted(options.items()))], default=str)
-    made = hashlib.sha256(settings.encode())
+def _digest(
+    records: Records,
+    schema: Schema,
+    options: Mapping[str, Any],
+    given: Mapping[str, Any],
+    parameters: Mapping[str, Mapping[str, Any]],
+) -> str:
+    measured = repr(sorted((name, value) for name, value in options.items() if name != "workload"))
+    told: list[Any] = [__version__, schema.to_dict(), measured, records.max_records_per_person]
+    told.append(given["workload"].to_json() if "workload" in given else None)
+    if "public" in given:
+        rows = given["public"].rows(Codec(schema))
+        told.append([rows.digest, rows.role])
+    if parameters:
+        told.append(repr(sorted((name, sorted(some.items())) for name, some in parameters.items())))
+    made = hashlib.sha256(json.dumps(told, default=str).encode())
     made.update(row_hashes(records).tobytes())
     return made.hexdigest()[:16]

@@ -258,6 +258,7 @@ def check_measures(
     triples: int | None = None,
     queries: int = 1,
     scorer: str | None = None,
+    by: Sequence[str] | str | None = None,
 ) -> None:
     """Check, before any work, that `evaluate` can measure all this on a table of this schema."""
     for name, most in (("pairs", pairs), ("triples", triples), ("queries", queries)):
@@ -271,6 +272,7 @@ def check_measures(
         check_gini(schema, gini)
     check_nist2020(schema.domain, segment, trip, individual)
     check_scorer(scorer)
+    check_by(by, schema.domain)
 
 
 def _budget(release: Release | None, epsilon: float | None, delta: float | None) -> Budget | None:

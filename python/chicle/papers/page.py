@@ -17,7 +17,7 @@ from chicle.papers.paper import Paper, Ratio
 from chicle.papers.picture import picture
 from chicle.papers.run import BY_NAME, Outcome, TableOutcome, failed
 from chicle.papers.study_page import study_page
-from chicle.papers.tables import QUICK_COLUMNS, QUICK_ROWS, QUICK_TABLES
+from chicle.papers.tables import QUICK_COLUMNS, QUICK_PARTS, QUICK_ROWS
 
 __all__ = ["page", "ratio", "save"]
 
@@ -33,10 +33,10 @@ def save(outcome: Outcome, folder: Path) -> Path:
     pictures = {}
     key, title = next(iter(outcome.paper.measures.items()))
     for i, one in enumerate(outcome.tables):
-        drawn = "" if one.runs is None else picture(f"{one.table.name}: {title}", _lines(outcome, one.runs, key))
+        drawn = "" if one.runs is None else picture(f"{_title(one)}: {title}", _lines(outcome, one.runs, key))
         if drawn:
-            pictures[one.table.name] = f"{stem}-{i}.svg"
-            _write(folder / pictures[one.table.name], drawn)
+            pictures[_title(one)] = f"{stem}-{i}.svg"
+            _write(folder / f"{stem}-{i}.svg", drawn)
     _write(folder / f"{stem}.md", page(outcome, pictures))
     return folder / f"{stem}.md"
 
@@ -49,22 +49,22 @@ def page(outcome: Outcome, pictures: dict[str, str] | None = None) -> str:
     outcome
         What was run.
     pictures
-        By the name of a table, the file of its picture.
+        By the title of a section, the file of its picture.
     """
     paper = outcome.paper
     parts = [f"# {paper.title}", NOT_PRIVATE, paper.about, "\n".join(_head(outcome))]
     if paper.ratios:
-        parts += ["## Against the paper" if not paper.own else f"## {paper.own} and the others", _ratios(outcome)]
+        parts += ["## Against the paper" if not paper.own else f"## {paper.own} and the others", *_ratios(outcome)]
     if paper.own:
         parts += [f"## Where {paper.own} is not the best", _losses(outcome)]
     for one in outcome.tables:
-        parts.append(f"## {one.table.name}")
+        parts.append(f"## {(titled := _title(one))}")
         if one.runs is None:
             parts.append(f"Not at hand: no row of this table was run. Source: {one.table.source}.")
             continue
         parts.append(" ".join(_about(outcome, one)))
-        if pictures and one.table.name in pictures:
-            parts.append(f"![{one.table.name}]({pictures[one.table.name]})")
+        if pictures and titled in pictures:
+            parts.append(f"![{titled}]({pictures[titled]})")
         for key, title in paper.measures.items():
             if key in one.runs.columns:
                 parts.append(f"**{title[0].upper()}{title[1:]}**\n\n{_table(outcome, one, key)}")
@@ -77,12 +77,15 @@ def page(outcome: Outcome, pictures: dict[str, str] | None = None) -> str:
 def ratio(outcome: Outcome, asked: Ratio) -> tuple[float, int, int] | None:
     """Return the geometric mean of the ratios of two systems' errors, how many are at least 1, and how many there are.
 
-    Over all tables and epsilons where both have a result, by the first measure of the paper; None where there is none.
+    Over all tables of its workload and epsilons where both have a result, by the first measure of the paper; None where
+    there is none.
     """
     key = next(iter(outcome.paper.measures))
     runs = {system.name: system.run for system in outcome.systems}
     found = []
     for one in outcome.tables:
+        if asked.workload not in ("", one.workload):
+            continue
         if one.runs is None or key not in one.runs.columns or not {asked.system, asked.to} <= runs.keys():
             continue
         means = one.runs.means(key)
@@ -103,8 +106,9 @@ def _head(outcome: Outcome) -> Iterator[str]:
     yield f"- Made by `{command}`, chicle {__version__}; epsilon {_numbers(paper.epsilons)}, delta {delta}, {repeated}."
     if outcome.quick:
         yield (
-            f"- Quick form: the first {QUICK_TABLES} tables at hand, {QUICK_ROWS:,} rows, {QUICK_COLUMNS} attributes "
-            "of fewest values. It shows that everything runs and which order to expect; it is not the paper's setting."
+            f"- Quick form: the first {paper.quick_tables} tables at hand, {QUICK_ROWS:,} rows (or all rows of "
+            f"{QUICK_PARTS} parts), {QUICK_COLUMNS} attributes of fewest values. It shows that everything runs and "
+            "which order to expect; it is not the paper's setting."
         )
     for system in outcome.systems:
         if system.note:
@@ -128,19 +132,32 @@ def _about(outcome: Outcome, one: TableOutcome) -> Iterator[str]:
         yield f"Note: {one.table.note}."
     if one.table.slow:
         yield f"Not run here, because a run takes more than {outcome.paper.timeout:g} s: {', '.join(one.table.slow)}."
+    if one.table.person:
+        yield f"A person is a {one.table.person}, with at most {one.table.max_rows} rows, which are fitted and judged."
+    if one.table.public is not None:
+        yield f"Public data, {one.table.public.role}: {one.table.public.note}."
     if one.other:
         yield "This is another table than the one with which chicle's own figures were made: its digest differs."
 
 
-def _ratios(outcome: Outcome) -> str:
+def _title(one: TableOutcome) -> str:
+    """Return the title of the section of a table, with the name of its workload if it has one."""
+    return f"{one.workload}: {one.table.name}" if one.workload else one.table.name
+
+
+def _ratios(outcome: Outcome) -> Iterator[str]:
     title = next(iter(outcome.paper.measures.values()))
-    rows = [("system", "against", "published", "here", "1 or more in")]
-    for asked in outcome.paper.ratios:
-        found = ratio(outcome, asked)
-        said = "-" if asked.published is None else f"{asked.published:g}"
-        here = ("not run", "-") if found is None else (f"{found[0]:.2f}", f"{found[1]} of {found[2]}")
-        rows.append((asked.system, asked.to, said, *here))
-    return f"Geometric mean, over tables and epsilons, of the ratios of {title}.\n\n{_markdown(rows)}"
+    yield f"Geometric mean, over tables and epsilons, of the ratios of {title}."
+    for workload in dict.fromkeys(asked.workload for asked in outcome.paper.ratios):
+        if workload and workload not in outcome.paper.workloads:
+            continue
+        rows = [("system", "against", "published", "here", "1 or more in")]
+        for asked in (one for one in outcome.paper.ratios if one.workload == workload):
+            found = ratio(outcome, asked)
+            said = "-" if asked.published is None else f"{asked.published:g}"
+            here = ("not run", "-") if found is None else (f"{found[0]:.2f}", f"{found[1]} of {found[2]}")
+            rows.append((asked.system, asked.to, said, *here))
+        yield (f"**{workload}**\n\n" if workload else "") + _markdown(rows)
 
 
 def _losses(outcome: Outcome) -> str:
@@ -175,14 +192,15 @@ def _table(outcome: Outcome, one: TableOutcome, key: str) -> str:
             return "-"
         value = fmean(values)
         return (
-            f"{value:,.0f}" if value >= 1_000 or key == "peak_mb" else f"{value:{'.2f' if key == 'seconds' else '.4f'}}"
+            f"{value:,.0f}" if value >= 100 or key == "peak_mb" else f"{value:{'.2f' if key == 'seconds' else '.4f'}}"
         )
 
-    rows += [(one.name, *(shown(means.get((one.run, e))) for e in paper.epsilons)) for one in outcome.systems]
+    ran = [system for system in outcome.systems if system.public in (None, one.table.public is not None)]
+    rows += [(system.name, *(shown(means.get((system.run, e))) for e in paper.epsilons)) for system in ran]
     if floor := means.get((FLOOR, None)):
         rows.append(("floor", *[shown(floor)] * len(paper.epsilons)))
     for given in paper.published if key == next(iter(paper.measures)) and not outcome.quick else ():
-        if given.table == one.table.name:
+        if given.table == one.table.name and given.workload in ("", one.workload):
             values = [f"{given.values[e]:g}" if e in given.values else "-" for e in paper.epsilons]
             rows.append((f"{given.system}, {given.where}", *values))
     return _markdown(rows)

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+from chicle.domain import Domain
+from chicle.measurements.public_rows import Role
 from chicle.papers.study import Study
+from chicle.workload import Workload
 
-__all__ = ["Paper", "Published", "Ratio", "System", "Table"]
+__all__ = ["Asks", "Paper", "Public", "Published", "Ratio", "System", "Table"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Public:
+    """The public table beside a private one.
+
+    Attributes
+    ----------
+    folder
+        The folder of data that holds it: `public.parquet`, or `data.parquet`.
+    role
+        How far mechanisms may believe it; see `chicle.PublicData`.
+    without
+        An attribute and a code: rows that have it are left out.
+    note
+        What it is, for the page.
+    """
+
+    folder: str
+    role: Role = "evidence"
+    without: tuple[str, int] | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +57,14 @@ class Table:
         The attributes that are used; all, if empty.
     binary
         Whether every attribute is cut in two at its median: a table of small domains.
+    widths
+        By attribute, how many neighbouring codes become one, as ``{"AGEP": 5}``.
+    person, max_rows
+        The column that identifies persons, which is no attribute, and how many rows of each are kept.
+    partition
+        The attributes whose values are parts that are judged one by one.
+    public
+        The public table that systems get.
     note
         How it differs from the paper's.
     rows
@@ -51,6 +84,11 @@ class Table:
     label: str | None = None
     columns: Sequence[str] = ()
     binary: bool = False
+    widths: Mapping[str, int] = field(default_factory=dict, hash=False)
+    person: str = ""
+    max_rows: int = 1
+    partition: Sequence[str] = ()
+    public: Public | None = None
     note: str = ""
     rows: int | None = None
     slow: Sequence[str] = ()
@@ -70,20 +108,24 @@ class System:
         What `chicle.compare` calls it: a mechanism, or ``module:function``; "" where there is none.
     note
         How ours differs, or why there is none.
+    public
+        Whether it runs only on tables with public data (True) or only on those without (False); by default on all.
     """
 
     name: str
     run: str = ""
     note: str = ""
+    public: bool | None = None
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of errors that a paper reports: by how much `system` is worse than `to`, on average."""
+    """A ratio of errors that a paper reports: by how much `system` is worse than `to`, on average over a workload."""
 
     system: str
     to: str
     published: float | None = None
+    workload: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,6 +136,11 @@ class Published:
     system: str
     values: Mapping[float, float]
     where: str
+    workload: str = ""
+
+
+Asks: TypeAlias = Callable[[Domain, Table], Workload]
+"""The workload of a paper for the attributes of a table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +163,11 @@ class Paper:
         Columns of a comparison with their titles; the first is drawn.
     options
         For `chicle.evaluate`.
-    three_way
-        Whether the workload is all triples, instead of a sample of them.
+    workloads
+        Workloads by name: each table is compared by each of them, and systems measure for it if they can. "" names
+        the only one of a paper.
+    quick_tables
+        How many of the tables at hand the quick form has.
     ratios, published
         What to hold against the paper.
     file
@@ -141,7 +191,8 @@ class Paper:
     seeds: int = 5
     measures: Mapping[str, str] = field(default_factory=lambda: {"tvd_2": "mean 2-way distance"})
     options: Mapping[str, Any] = field(default_factory=dict)
-    three_way: bool = False
+    workloads: Mapping[str, Asks] = field(default_factory=dict)
+    quick_tables: int = 2
     ratios: Sequence[Ratio] = ()
     published: Sequence[Published] = ()
     file: str = ""

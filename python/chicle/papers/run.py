@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 from chicle._checks import integer
 from chicle.comparison import Comparison, compare
 from chicle.comparison.comparison import FLOOR
-from chicle.comparison.contenders import contender
+from chicle.comparison.contenders import ALONE, contender
 from chicle.comparison.held_out import Role, role_of
 from chicle.counting.records import Records
 from chicle.errors import ParameterError
@@ -25,16 +26,17 @@ from chicle.papers.chicle import CHICLE
 from chicle.papers.dpsyn18 import DPSYN18
 from chicle.papers.dpsyn20 import DPSYN20
 from chicle.papers.gem import GEM
-from chicle.papers.paper import Paper, System, Table
+from chicle.papers.paper import Asks, Paper, System, Table
 from chicle.papers.privsyn import PRIVSYN
 from chicle.papers.study_runs import Studied, chosen_studies, run_studies, study_cases
-from chicle.papers.tables import QUICK_TABLES, data_folder, digest_of, find
+from chicle.papers.tables import data_folder, digest_of, find, find_public
+from chicle.public import PublicData
 from chicle.schema import Schema
 from chicle.workload import Workload
 
 __all__ = ["BY_NAME", "Outcome", "TableOutcome", "run_paper"]
 
-_One = TypeVar("_One", System, Table)
+_One = TypeVar("_One", System, Table, str)
 
 BY_NAME: Mapping[str, Paper] = {paper.name: paper for paper in (PRIVSYN, AIM, GEM, DPSYN18, DPSYN20, CHICLE)}
 """Every paper, by its name on the command line."""
@@ -42,7 +44,7 @@ BY_NAME: Mapping[str, Paper] = {paper.name: paper for paper in (PRIVSYN, AIM, GE
 
 @dataclass(frozen=True, eq=False)
 class TableOutcome:
-    """What was run on one table; `runs` is None where the table is not at hand."""
+    """What was run on one table and workload; `runs` is None where the table is not at hand."""
 
     table: Table
     runs: Comparison | None = None
@@ -50,6 +52,7 @@ class TableOutcome:
     attributes: int = 0
     other: bool = False
     """Whether the table is another than the figures of the page were made on."""
+    workload: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +88,7 @@ class Outcome:
         tables = [
             {
                 "name": one.table.name,
+                "workload": one.workload,
                 "source": one.table.source,
                 "rows": one.rows,
                 "attributes": one.attributes,
@@ -107,6 +111,7 @@ def run_paper(
     only: Sequence[str] = (),
     also: Sequence[str] = (),
     tables: Sequence[str] = (),
+    workloads: Sequence[str] = (),
     studies: Sequence[str] | None = None,
     epsilons: Sequence[float] | None = None,
     seeds: int | None = None,
@@ -134,6 +139,8 @@ def run_paper(
         ``Mine=mine:function@PYTHON``.
     tables
         Tables to run, by their names in the paper; all, if empty.
+    workloads
+        Workloads to run, by their names in the paper; all, if empty.
     studies
         Studies to run, by their names; all, if ``None``.
     epsilons, seeds
@@ -152,6 +159,63 @@ def run_paper(
     paper = BY_NAME[name]
     asked: dict[str, Any] = {"epsilons": epsilons, "seeds": seeds, "quick": quick, "tables": tables, "role": role}
     paper = replace(paper, systems=[*paper.systems, *(_joined(one) for one in also)])
+    paper = _part(paper, **asked, workloads=workloads)
+    if only == ["none"]:
+        paper, only = replace(paper, tables=(), systems=(), ratios=()), ()
+    systems, missing = _systems(paper, only)
+    folder = data_folder(data)
+    kept = Path(output)
+    kept.mkdir(parents=True, exist_ok=True)
+    begun, outcomes = time.monotonic(), list[TableOutcome]()
+    there = [(table, found) for table in paper.tables if (found := find(table, folder, quick=quick)) is not None]
+    # A table that needs a public one is not at hand without it.
+    publics = {table.name: find_public(table, folder, found[0].domain) for table, found in there}
+    there = [(table, found) for table, found in there if table.public is None or publics[table.name] is not None]
+    if quick:
+        left_out = {table.name for table, _ in there[paper.quick_tables :]}
+        paper = replace(paper, tables=[table for table in paper.tables if table.name not in left_out])
+        there = there[: paper.quick_tables]
+    planned = study_cases(chosen_studies(paper, studies, **asked), folder, quick=quick, threads=threads)
+    workloads_of: Mapping[str, Asks | None] = paper.workloads or {"": None}
+    run = {table.name: [one for one in systems if one.public in (None, table.public is not None)] for table, _ in there}
+    compared = len(workloads_of) * sum(map(len, run.values())) * len(paper.epsilons) * paper.seeds
+    clock = _Clock(compared + sum(len(one.cases) for one in planned), progress)
+    at_hand = dict.fromkeys(table.name for table, _ in there)
+    for (workload, asks), (table, (records, schema)) in product(workloads_of.items(), there):
+        clock.table = f"{table.name}, {workload}" if workload else table.name
+        runs = _compare(
+            paper,
+            table,
+            records=records,
+            schema=schema,
+            public=publics[table.name],
+            workload=None if asks is None else asks(records.domain, table),
+            systems=run[table.name],
+            file=kept / f"{paper.name}{'-quick' if quick else ''}-{_slug(clock.table)}.csv",
+            timeout=timeout,
+            threads=threads,
+            clock=clock,
+        )
+        whole = not quick and not table.columns and not table.binary and bool(table.digest)
+        other = whole and digest_of(records) != table.digest
+        outcomes.append(TableOutcome(table, runs, len(records), len(records.domain), other, workload))
+    outcomes += [TableOutcome(table) for table in paper.tables if table.name not in at_hand]
+    clock.table = "study"
+    studied = run_studies(planned, kept / f"{paper.name}{'-quick' if quick else ''}", _slug, clock.say)
+    return Outcome(paper, quick, systems, missing, tuple(outcomes), time.monotonic() - begun, tuple(studied))
+
+
+def _part(
+    paper: Paper,
+    *,
+    quick: bool,
+    epsilons: Sequence[float] | None,
+    seeds: int | None,
+    tables: Sequence[str],
+    workloads: Sequence[str],
+    role: Role | None,
+) -> Paper:
+    """Return the part of a paper that was asked for."""
     if quick:
         paper = replace(paper, epsilons=paper.quick_epsilons, seeds=1)
     if epsilons is not None:
@@ -162,45 +226,12 @@ def run_paper(
         every = [*paper.tables, *(table for study in paper.studies for table in study.tables)]
         named = _named("table", tables, {table.name.lower(): table for table in reversed(every)})
         paper = replace(paper, tables=[table for table in named if table in paper.tables])
+    if workloads:
+        known = {one.lower(): one for one in paper.workloads}
+        paper = replace(paper, workloads={one: paper.workloads[one] for one in _named("workload", workloads, known)})
     if role is not None:
         paper = replace(paper, tables=[table for table in paper.tables if role_of(table.name) == role])
-    if only == ["none"]:
-        paper, only = replace(paper, tables=(), systems=(), ratios=()), ()
-    systems, missing = _systems(paper, only)
-    folder = data_folder(data)
-    kept = Path(output)
-    kept.mkdir(parents=True, exist_ok=True)
-    begun, outcomes = time.monotonic(), list[TableOutcome]()
-    there = [(table, found) for table in paper.tables if (found := find(table, folder, quick=quick)) is not None]
-    if quick:
-        left_out = {table.name for table, _ in there[QUICK_TABLES:]}
-        paper = replace(paper, tables=[table for table in paper.tables if table.name not in left_out])
-        there = there[:QUICK_TABLES]
-    planned = study_cases(chosen_studies(paper, studies, **asked), folder, quick=quick, threads=threads)
-    runs_of_studies = sum(len(one.cases) for one in planned)
-    clock = _Clock(len(there) * len(systems) * len(paper.epsilons) * paper.seeds + runs_of_studies, progress)
-    at_hand = dict.fromkeys(table.name for table, _ in there)
-    for table, (records, schema) in there:
-        clock.table = table.name
-        file = kept / f"{paper.name}{'-quick' if quick else ''}-{_slug(table.name)}.csv"
-        runs = _compare(
-            paper,
-            table,
-            records=records,
-            schema=schema,
-            systems=systems,
-            file=file,
-            timeout=timeout,
-            threads=threads,
-            clock=clock,
-        )
-        whole = not quick and not table.columns and not table.binary and bool(table.digest)
-        other = whole and digest_of(records) != table.digest
-        outcomes.append(TableOutcome(table, runs, len(records), len(records.domain), other))
-    outcomes += [TableOutcome(table) for table in paper.tables if table.name not in at_hand]
-    clock.table = "study"
-    studied = run_studies(planned, kept / f"{paper.name}{'-quick' if quick else ''}", _slug, clock.say)
-    return Outcome(paper, quick, systems, missing, tuple(outcomes), time.monotonic() - begun, tuple(studied))
+    return paper
 
 
 def _compare(
@@ -209,6 +240,8 @@ def _compare(
     *,
     records: Records,
     schema: Schema,
+    public: PublicData | None,
+    workload: Workload | None,
     systems: Sequence[System],
     file: Path,
     timeout: float | None,
@@ -216,9 +249,12 @@ def _compare(
     clock: _Clock,
 ) -> Comparison:
     options: dict[str, Any] = dict(paper.options)
-    if paper.three_way:
-        options |= {"workload": Workload.all_kway(records.domain, 3), "triples": None}
-    if table.label in records.domain and importlib.util.find_spec("sklearn") is not None:
+    if workload is not None:
+        options["workload"] = workload
+    if table.partition:
+        options |= {"segment": table.partition, "by": ()}
+    learns = "misclassification" in paper.measures and table.label in records.domain
+    if learns and importlib.util.find_spec("sklearn") is not None:
         options["label"] = table.label
     return compare(
         records,
@@ -231,15 +267,16 @@ def _compare(
         timeout=paper.timeout if timeout is None else timeout,
         threads=threads,
         progress=clock.say,
+        public=public,
         **options,
     )
 
 
 def _systems(paper: Paper, only: Sequence[str]) -> tuple[tuple[System, ...], tuple[System, ...]]:
     """Return the systems that can be run, and those that there is no mechanism of."""
-    known = mechanism_names()
+    known = mechanism_names(public=True)
     chosen = _named("system", only, {system.name.lower(): system for system in paper.systems}) or list(paper.systems)
-    runs = [system for system in chosen if any(mark in system.run for mark in ":@") or system.run in known]
+    runs = [system for system in chosen if set(":@") & set(system.run) or system.run.removesuffix(ALONE) in known]
     return tuple(runs), tuple(system for system in chosen if system not in runs)
 
 
@@ -278,7 +315,7 @@ class _Clock:
 
 
 def _slug(name: str) -> str:
-    return "".join(letter if letter.isalnum() else "-" for letter in name.lower())
+    return "-".join("".join(letter if letter.isalnum() else " " for letter in name.lower()).split())
 
 
 def failed(runs: Comparison) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from chicle.papers.paper import Table
+from chicle.papers.paper import Public, Table
 
 __all__ = [
     "ACS",
@@ -19,6 +19,13 @@ __all__ = [
     "US_ACCIDENT",
     "absent",
 ]
+
+# fmt: off
+_CHALLENGE = (
+    "PUMA", "AGEP", "SEX", "RAC1P", "HISP", "CIT", "ENG", "SCHL", "MAR", "ESR", "INDP", "OCCP", "COW",
+    "WKHP", "JWMNP", "PINCP", "WAGP", "POVPIP", "HICOV", "PRIVCOV", "PUBCOV", "DIS", "MIL", "TEN", "HINCP",
+)
+# fmt: on
 
 ADULT = Table(
     name="Adult",
@@ -77,6 +84,7 @@ TITANIC = Table(
     folder="titanic",
     digest="e81aa51f47d1e210",
     source="the public passenger list, from the same repository",
+    label="Survived",
 )
 ADULT_QUERIES = Table(
     name="Adult (queries)",
@@ -102,7 +110,17 @@ PUMA = Table(
     folder="acs2024_ny_pa_puma",
     digest="a1e1a2236f8f8202",
     source="American Community Survey 2024, public use microdata of the US Census Bureau",
-    note="stands for the challenge's IPUMS table of 2012-2018; scored over all rows, not PUMA by PUMA",
+    columns=_CHALLENGE,
+    widths={"AGEP": 5},
+    person="HOUSEHOLD",
+    max_rows=7,
+    partition=("PUMA",),
+    public=Public(
+        folder="acs2024_il_oh_puma",
+        role="trusted",
+        note="Illinois and Ohio of the same survey, whose areas are others",
+    ),
+    note="stands for the challenge's IPUMS table of 2012-2018; 24 attributes beside the area",
 )
 
 
