@@ -318,3 +318,16 @@ def test_the_tables_at_hand_are_those_of_the_pages(shared_data: Path) -> None:
         found = find(table, shared_data)
         assert found is not None
         assert digest_of(found[0]) == table.digest
+
+
+def test_privsyn_as_published_is_that_in_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("chicle.papers.systems._made", lambda synth, *_: seen.append(synth))
+    census = chicle.datasets.census(100, d=3)
+    contender("chicle.papers.systems:privsyn_published")(
+        census, chicle.Schema(census.domain), epsilon=1.0, delta=1e-9, seed=0, threads=1
+    )
+    (synth,) = seen
+    assert (synth.form, synth.accounting, synth.generator) == ("published", "zcdp-basic", "gum")
+    assert synth.options == {"variant": "published", "passes": 100}
+    assert synth.budget.rho == pytest.approx(0.01178, abs=1e-5)

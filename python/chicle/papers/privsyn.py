@@ -21,7 +21,7 @@ PRIVSYN = Paper(
     ),
     tables=(ADULT, ACS, US_ACCIDENT, LOAN, COLORADO),
     systems=(
-        System("PrivSyn", "chicle.papers.systems:privsyn_published"),
+        System("PrivSyn", "chicle.papers.systems:privsyn_published", "accounting and GUM as in the paper too"),
         System("PrivSyn of ours", "privsyn", "scores of sensitivity 1, exact accounting, other GUM options"),
         System("PrivBayes", "privbayes", "with InDif and a graphical model, as [P] replaces its scores too"),
         System("PGM", "privsyn-pgm", "PrivSyn's selection, records by a graphical model"),

@@ -40,8 +40,10 @@ def _budget(epsilon: float, delta: float, threads: int | None) -> dict[str, Any]
 def privsyn_published(
     records: Records, schema: Schema, *, epsilon: float, delta: float, seed: int, threads: int | None
 ) -> Records:
-    """PrivSyn with the scores and the schedule of the paper."""
-    return _made(PrivSyn(form="published", **_budget(epsilon, delta, threads)), records, schema, seed)
+    """PrivSyn with the scores, the accounting and the record update of the paper: 100 passes of GUM."""
+    gum = {"variant": "published", "passes": 100}
+    synth = PrivSyn(form="published", accounting="zcdp-basic", options=gum, **_budget(epsilon, delta, threads))
+    return _made(synth, records, schema, seed)
 
 
 def mwem_explicit(
