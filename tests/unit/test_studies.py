@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from chicle import ParameterError, Records, Schema
+from chicle import ParameterError, Records, Schema, datasets
 from chicle.cli.entry import main
 from chicle.comparison.job import run_job
 from chicle.papers import BY_NAME, Case, Paper, Study, Table, run_paper
 from chicle.papers.page import save
 from chicle.papers.sources import FIRE_15
+from chicle.papers.studies import kernel_speed
 from chicle.papers.studies.cost import COST
 from chicle.papers.studies.error_bounds import ERROR_BOUNDS, chernoff
 from chicle.papers.studies.generators import GENERATORS
@@ -278,3 +279,13 @@ def test_the_fire_table_has_the_size_of_the_paper(shared_data: Path) -> None:
     assert len(found[0]) == 305_119
     assert (min(found[0].domain.values()), max(found[0].domain.values())) == (2, 46)
     assert 4.3e15 < np.prod([float(size) for size in found[0].domain.values()]) < 4.4e15
+
+
+def test_kernels_are_timed_beside_numpy() -> None:
+    census = datasets.census(200, d=4)
+    rows = kernel_speed.speeds(Case(table=(census, Schema(census.domain)), threads=1))
+    assert [row["what"] for row in rows] == ["all 6 pairs, counted", "exact noise of 1,000,000 cells"]
+    for row in rows:
+        assert isinstance(row["seconds"], float)
+        assert isinstance(row["numpy"], float)
+        assert row["times"] == row["numpy"] / row["seconds"]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from chicle.papers.paper import Paper, Ratio, System
 from chicle.papers.sources import ACS, ADULT, FIRE, MSNBC, NEW_YORK, TITANIC
+from chicle.papers.studies.kernel_speed import KERNEL_SPEED
 
 __all__ = ["CHICLE"]
 
@@ -66,5 +67,6 @@ CHICLE = Paper(
         Ratio(name, "Prism") for name in ("AIM over records", "AIM", "PrivMRF", "MST", "PrivSyn", "PrivBayes")
     ),
     own="Prism",
+    studies=(KERNEL_SPEED,),
     timeout=60,
 )

@@ -27,7 +27,7 @@ def save(outcome: Outcome, folder: Path) -> Path:
     stem = outcome.paper.file or outcome.paper.name
     _write(folder / f"{stem}.json", outcome.to_json())
     if outcome.studied:
-        _write(folder / f"{stem}-studies.md", study_page(stem, outcome.studied, quick=outcome.quick))
+        _write(folder / f"{stem}-studies.md", study_page(outcome.paper.name, outcome.studied, quick=outcome.quick))
     if not outcome.systems and not outcome.missing:
         return folder / f"{stem}-studies.md"
     pictures = {}
