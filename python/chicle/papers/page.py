@@ -115,6 +115,9 @@ def _head(outcome: Outcome) -> Iterator[str]:
             yield f"- {system.name}: {system.note}."
     for system in outcome.missing:
         yield f"- {system.name} is missing: {system.note or 'chicle has no such mechanism in this version'}."
+    asked = (*outcome.systems, *outcome.missing)
+    if left_out := [system.name for system in paper.systems if system not in asked]:
+        yield f"- Not asked for in this run: {', '.join(left_out)}."
     yield "- Floor: a bootstrap of the real table, sampling error alone."
 
 
