@@ -154,11 +154,13 @@ class DenoisedModel(CountedModel):
             )
 
         def sweep(descent: Descent, turn: int) -> None:
-            error = descent.sweep()
+            error = descent.sweep(hasty=turn == 1 and drawn)
             if progress is not None:
                 progress(turn, error)
 
-        descent = begin(size, self.first_records(size, rng))
+        start = self.first_records(size, rng)
+        drawn = isinstance(start, str)
+        descent = begin(size, start)
         last = descent.loss
         for turn in range(1, self.sweeps + 1):
             sweep(descent, turn)

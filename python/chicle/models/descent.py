@@ -206,9 +206,16 @@ class Descent:
         self.trace: list[float] = [self._kernel.fit()[0]]
         self.moves: list[int] = []
 
-    def sweep(self) -> float:
-        """Visit every attribute of every record once; return the mean error."""
-        self.moves.append(self._kernel.sweep(self._threshold, self._noise))
+    def sweep(self, *, hasty: bool = False) -> float:
+        """Visit every attribute of every record once; return the mean error.
+
+        Parameters
+        ----------
+        hasty
+            Whether only records in over-full cells move. In the first of several sweeps from drawn records that takes
+            less time, and the records fit as well in the end.
+        """
+        self.moves.append(self._kernel.sweep(self._threshold, self._noise, hasty))
         self.trace.append(self._kernel.fit()[0])
         return self.trace[-1]
 

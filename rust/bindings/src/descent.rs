@@ -48,8 +48,8 @@ impl Descent {
     }
 
     /// One sweep; the number of moves.
-    fn sweep(&self, py: Python<'_>, threshold: f64, noise: f64) -> PyResult<usize> {
-        self.0.with(py, |descent, cancel| descent.sweep(threshold, noise, cancel))
+    fn sweep(&self, py: Python<'_>, threshold: f64, noise: f64, hasty: bool) -> PyResult<usize> {
+        self.0.with(py, |descent, cancel| descent.sweep(threshold, noise, hasty, cancel))
     }
 
     /// One visit to each ordinal attribute, with moments in the loss; the number of moves.

@@ -20,6 +20,9 @@
 //! - Levels that tell how far each record was from a move when last looked at, so that later sweeps pass over the far
 //!   ones. A record is out of date once any of its other attributes moved, which most do between the first sweeps: the
 //!   levels cost what they saved.
+//! - Every sweep a random half or quarter of the records, more sweeps: for as much time, errors of 0 to 6 % more.
+//! - All sweeps hasty: 20 to 40 % less time, but at epsilon 5 errors of 1 to 18 % more; so only the first one is. Of many
+//!   values a random 64 a visit: 3-way errors of 1 to 60 % more, little time less.
 //! - Half the records, each repeated, and one more sweep: 20 % less time, 3-way errors 2 to 9 % higher (`acs2018_income`,
 //!   `acs2024_ny`).
 
@@ -116,15 +119,17 @@ impl Descent {
 
     /// Visit every attribute once, except those that hardly move any more; returns the number of moves.
     ///
+    /// In a `hasty` sweep only records in over-full cells move: right for the first of many sweeps, where most do.
+    ///
     /// Without the cost of the move itself, the loss would fall by some amount. A record moves if half of it exceeds
     /// `threshold` times that cost, plus `noise` times `sqrt(2 W)` for marginals of total weight W. With weights
     /// `(s / sigma_m)^2` and `noise = c s`, that is c standard deviations of what noise of `sigma_m` adds to it.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`]: the records keep the moves made so far.
-    pub fn sweep(&mut self, threshold: f64, noise: f64, cancel: &Cancel) -> Result<usize> {
+    pub fn sweep(&mut self, threshold: f64, noise: f64, hasty: bool, cancel: &Cancel) -> Result<usize> {
         let resting = self.resting();
-        let moves = self.visit(|a| !resting[a], None, threshold, noise, cancel)?;
+        let moves = self.visit(|a| !resting[a], None, threshold, noise, hasty, cancel)?;
         self.sweeps += 1;
         Ok(moves)
     }
@@ -148,7 +153,7 @@ impl Descent {
         cancel: &Cancel,
     ) -> Result<usize> {
         let scores = Scores::new(amounts, &self.views, &self.columns);
-        let moves = self.visit(|a| !scores.of[a].is_empty(), Some((&scores, pull)), threshold, noise, cancel)?;
+        let moves = self.visit(|a| !scores.of[a].is_empty(), Some((&scores, pull)), threshold, noise, false, cancel)?;
         self.sweeps += 1;
         Ok(moves)
     }
@@ -160,6 +165,7 @@ impl Descent {
         moments: Option<(&Scores, Pull)>,
         threshold: f64,
         noise: f64,
+        hasty: bool,
         cancel: &Cancel,
     ) -> Result<usize> {
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
@@ -177,7 +183,7 @@ impl Descent {
                 task.moments = moments
                     .and_then(|(scores, pull)| Moments::new(a, &self.views[a], &task.marginals, scores, pull, bar));
                 if moments.is_none() || task.moments.is_some() {
-                    visit::visit(&self.views[a], task, &self.columns, bar, stream, alone, cancel);
+                    visit::visit(&self.views[a], task, &self.columns, bar, hasty, stream, alone, cancel);
                 }
             });
             for (task, a) in tasks.into_iter().zip(members) {

@@ -35,7 +35,15 @@ pub fn residuals(rows: &Rows, targets: &[Target]) -> Vec<Vec<f64>> {
 }
 
 /// Visit the attributes in `order`, at threshold 1.
-pub fn sweep(rows: &mut Rows, targets: &[Target], views: &[View], order: &[usize], name: [u64; 2], noise: f64) {
+pub fn sweep(
+    rows: &mut Rows,
+    targets: &[Target],
+    views: &[View],
+    order: &[usize],
+    name: [u64; 2],
+    noise: f64,
+    hasty: bool,
+) {
     for &a in order {
         let of_a = |target: &&Target| target.query.attributes().any(|attribute| attribute == a);
         let targets: Vec<Target> = targets.iter().filter(of_a).cloned().collect();
@@ -57,7 +65,7 @@ pub fn sweep(rows: &mut Rows, targets: &[Target], views: &[View], order: &[usize
         let key = random.bits();
         let blocks = rows.len().div_ceil(BLOCK);
         let length = window(blocks) * BLOCK;
-        let may_skip = targets.iter().all(|target| target.query.axes().len() <= 2);
+        let may_skip = hasty || targets.iter().all(|target| target.query.axes().len() <= 2);
         let mut residuals = residuals(rows, &targets);
         for number in strided(rows.len().div_ceil(length), &mut random) {
             let mut proposals = Vec::new();
