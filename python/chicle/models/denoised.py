@@ -154,13 +154,11 @@ class DenoisedModel(CountedModel):
             )
 
         def sweep(descent: Descent, turn: int) -> None:
-            error = descent.sweep(hasty=turn == 1 and drawn)
+            error = descent.sweep()
             if progress is not None:
                 progress(turn, error)
 
-        start = self.first_records(size, rng)
-        drawn = isinstance(start, str)
-        descent = begin(size, start)
+        descent = begin(size, self.first_records(size, rng))
         last = descent.loss
         for turn in range(1, self.sweeps + 1):
             sweep(descent, turn)

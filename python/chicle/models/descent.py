@@ -68,8 +68,9 @@ def descend(
         Number of records; by default the estimate from the measurements. With another number the measurements are
         scaled to it.
     start
-        ``"tree"`` (the default), ``"independent"`` or ``"mixed"``, half of each, see `chicle.models.draws`; or
-        records to start from, which are not changed.
+        ``"tree"`` (the default), ``"independent"`` or ``"mixed"``, half of each, see `chicle.models.draws`; each
+        attribute then moves once towards its tables with those before it. Or records to start from, which are not
+        changed.
     sweeps
         Most sweeps over all attributes. Noisy measurements need few (about 3), exact ones more.
     threshold
@@ -198,6 +199,8 @@ class Descent:
             seed,
             memory_limit,
             threads_or_all(threads),
+            # A drawn start is only a first guess: its attributes are placed one after the other.
+            None if isinstance(start, Records) else (self._threshold, self._noise),
         )
         if frozen:
             if not isinstance(start, Records):
@@ -206,16 +209,9 @@ class Descent:
         self.trace: list[float] = [self._kernel.fit()[0]]
         self.moves: list[int] = []
 
-    def sweep(self, *, hasty: bool = False) -> float:
-        """Visit every attribute of every record once; return the mean error.
-
-        Parameters
-        ----------
-        hasty
-            Whether only records in over-full cells move. In the first of several sweeps from drawn records that takes
-            less time, and the records fit as well in the end.
-        """
-        self.moves.append(self._kernel.sweep(self._threshold, self._noise, hasty))
+    def sweep(self) -> float:
+        """Visit every attribute of every record once; return the mean error."""
+        self.moves.append(self._kernel.sweep(self._threshold, self._noise))
         self.trace.append(self._kernel.fit()[0])
         return self.trace[-1]
 

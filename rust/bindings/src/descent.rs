@@ -17,7 +17,7 @@ pub struct Descent(Handle<kernel::Descent>);
 #[pymethods]
 impl Descent {
     #[new]
-    #[pyo3(signature = (codes, attributes, cardinalities, targets, seed, memory_limit, threads=None))]
+    #[pyo3(signature = (codes, attributes, cardinalities, targets, seed, memory_limit, threads=None, place=None))]
     #[expect(clippy::too_many_arguments, reason = "a signature for Python")]
     fn new(
         py: Python<'_>,
@@ -28,13 +28,17 @@ impl Descent {
         seed: u64,
         memory_limit: u64,
         threads: Option<NonZero<usize>>,
+        place: Option<(f64, f64)>,
     ) -> PyResult<Self> {
         let columns = columns(&codes)?;
         let names = Names::new(attributes, targets.iter().map(|(axes, ..)| axes));
         let targets = crate::convert::targets(&names, &cardinalities, &targets)?;
-        let make = |_: &_| {
+        let make = |cancel: &_| {
             let columns = columns.iter().map(Owned::copy).collect();
-            kernel::Descent::new(columns, &cardinalities, targets, seed, memory_limit)
+            match place {
+                None => kernel::Descent::new(columns, &cardinalities, targets, seed, memory_limit),
+                Some(bar) => kernel::Descent::placed(columns, &cardinalities, targets, seed, memory_limit, bar, cancel),
+            }
         };
         Handle::new(py, threads, names, make).map(Self)
     }
@@ -48,8 +52,8 @@ impl Descent {
     }
 
     /// One sweep; the number of moves.
-    fn sweep(&self, py: Python<'_>, threshold: f64, noise: f64, hasty: bool) -> PyResult<usize> {
-        self.0.with(py, |descent, cancel| descent.sweep(threshold, noise, hasty, cancel))
+    fn sweep(&self, py: Python<'_>, threshold: f64, noise: f64) -> PyResult<usize> {
+        self.0.with(py, |descent, cancel| descent.sweep(threshold, noise, cancel))
     }
 
     /// One visit to each ordinal attribute, with moments in the loss; the number of moves.

@@ -17,7 +17,7 @@ fuzz_target!(|input: Input| {
     let owned = columns.iter().map(Codes::copy).collect();
     let Ok(mut descent) = Descent::new(owned, &cardinalities, input.targets(), input.seed, 1 << 24) else { return };
     for _ in 0..2 {
-        descent.sweep(0.0, 0.5, false, &Cancel::default()).expect("not interrupted");
+        descent.sweep(0.0, 0.5, &Cancel::default()).expect("not interrupted");
     }
     let made = descent.columns();
     let columns = made.iter().map(Codes::column).collect();

@@ -46,25 +46,24 @@ pub(super) struct Marginal {
 }
 
 impl Marginal {
-    fn new(target: Target, one: i32, columns: &[Codes], records: usize) -> Self {
+    /// Without any record counted.
+    fn new(target: Target, one: i32, records: usize) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "numbers of records are exact")]
         let excess = (target.values.iter().sum::<f64>() - records as f64).abs();
         #[expect(clippy::cast_precision_loss, reason = "numbers of records are exact")]
         let proper = target.values.iter().all(|&value| value >= 0.0) && excess <= 0.01 * records as f64;
-        let mut marginal = Self {
+        Self {
             proper,
             strides: layout::strides(target.query.shape()),
             query: target.query,
             weight: target.weight,
             residual: target.values.iter().map(|&value| -fixed(value, one)).collect(),
             one,
-        };
-        marginal.count(columns, records);
-        marginal
+        }
     }
 
     /// Add one for each record.
-    fn count(&mut self, columns: &[Codes], records: usize) {
+    pub fn count(&mut self, columns: &[Codes], records: usize) {
         const CHUNK: usize = 2048;
         let mut cells = [0u32; CHUNK];
         let axes = self.query.axes();
@@ -165,6 +164,8 @@ pub(super) struct Incidence {
     /// Where its rows start in the attribute's working copy, and how many there are.
     pub first: usize,
     pub rows: usize,
+    /// Whether this marginal lets records in no over-full cell be skipped, see [`View::may_skip`].
+    pub may_skip: bool,
     /// The other attributes, and how far their codes move through the working copy.
     pub others: Vec<(usize, Offsets)>,
 }
@@ -220,14 +221,28 @@ impl View {
                 rows *= other.size as usize;
             }
             view.has_buckets |= axes[own].buckets.is_some();
-            view.may_skip &= axes.len() <= 2 && marginal.proper;
-            view.incidences.push(Incidence { marginal: m, axis: own, first: view.length, rows, others });
+            let may_skip = axes.len() <= 2 && marginal.proper;
+            view.may_skip &= may_skip;
+            view.incidences.push(Incidence { marginal: m, axis: own, first: view.length, rows, may_skip, others });
             view.length += rows * row;
         }
         if view.has_buckets && cardinality <= MAX_PENALTY {
             view.penalty = Some(view.length);
             view.length += cardinality * row;
         }
+        view
+    }
+
+    /// The view of those incidences whose marginals are `wanted`, by their number.
+    pub fn among(&self, wanted: impl Fn(usize) -> bool) -> Self {
+        let mut view = Self { incidences: Vec::new(), length: 0, may_skip: true, ..self.clone() };
+        for incidence in self.incidences.iter().filter(|incidence| wanted(incidence.marginal)) {
+            view.may_skip &= incidence.may_skip;
+            view.incidences.push(Incidence { first: view.length, ..incidence.clone() });
+            view.length += incidence.rows * view.row();
+        }
+        view.penalty = self.penalty.map(|_| view.length);
+        view.length += self.penalty.map_or(0, |_| self.cardinality * view.row());
         view
     }
 
@@ -247,10 +262,10 @@ pub(super) fn first_cell(marginal: &Marginal, axis: usize, row: usize) -> usize 
     cell
 }
 
-/// Count every target over the records.
-pub(super) fn marginals(targets: Vec<Target>, columns: &[Codes], records: usize) -> Vec<Marginal> {
+/// The residuals of every target before any record is counted.
+pub(super) fn marginals(targets: Vec<Target>, records: usize) -> Vec<Marginal> {
     let one = one(&targets, records);
-    targets.into_par_iter().with_max_len(1).map(|target| Marginal::new(target, one, columns, records)).collect()
+    targets.into_par_iter().map(|target| Marginal::new(target, one, records)).collect()
 }
 
 /// A view for each attribute.

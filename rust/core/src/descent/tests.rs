@@ -66,6 +66,11 @@ impl Problem {
     fn descent(&self, seed: u64) -> Descent {
         Descent::new(self.columns.clone(), &self.cardinalities, self.targets.clone(), seed, LIMIT).unwrap()
     }
+
+    fn placed(&self, seed: u64, noise: f64) -> Descent {
+        let (columns, targets, bar) = (self.columns.clone(), self.targets.clone(), (1.0, noise));
+        Descent::placed(columns, &self.cardinalities, targets, seed, LIMIT, bar, &Cancel::default()).unwrap()
+    }
 }
 
 fn rows(columns: &[Codes]) -> naive::Rows {
@@ -127,7 +132,6 @@ proptest! {
         threads in 1usize..4,
         seed in any::<u64>(),
         noise in prop_oneof![Just(0.0), 0.0..8.0],
-        hasty in any::<bool>(),
     ) {
         // What a coarsened move costs is rounded, so there only whole numbers are proposed alike.
         let coarse = problem.targets.iter().any(|target| !target.query.is_plain());
@@ -137,11 +141,37 @@ proptest! {
         for number in 0..2 {
             let mut groups = descent.groups.clone();
             Random::new([seed, number]).shuffle(&mut groups);
-            let (order, hasty) = (groups.concat(), hasty && number == 0);
-            naive::sweep(&mut expected, &problem.targets, &descent.views, &order, [seed, number], noise, hasty);
-            with_threads(threads, || descent.sweep(1.0, noise, hasty, &Cancel::default())).unwrap();
+            let order = groups.concat();
+            naive::sweep(&mut expected, &problem.targets, &descent.views, &order, [seed, number], noise, false);
+            with_threads(threads, || descent.sweep(1.0, noise, &Cancel::default())).unwrap();
             prop_assert_eq!(&rows(&descent.columns), &expected);
         }
+    }
+
+    #[test]
+    fn placing_moves_are_the_oracles(
+        problem in problem(false),
+        threads in 1usize..4,
+        seed in any::<u64>(),
+        noise in prop_oneof![Just(0.0), 0.0..8.0],
+    ) {
+        let coarse = problem.targets.iter().any(|target| !target.query.is_plain());
+        let noise = if coarse { 0.0 } else { noise };
+        let place = || problem.placed(seed, noise);
+        let descent = with_threads(threads, place);
+        let mut expected = rows(&problem.columns);
+        let order = descent.largest_first().concat();
+        let mut reached: Vec<usize> = (0..descent.views.len()).filter(|a| !order.contains(a)).collect();
+        for a in order {
+            reached.push(a);
+            let seen = |target: &&Target| target.query.attributes().all(|b| reached.contains(&b));
+            let targets: Vec<Target> = problem.targets.iter().filter(seen).cloned().collect();
+            if targets.iter().any(|target| target.query.attributes().any(|b| b == a)) {
+                naive::sweep(&mut expected, &targets, &descent.views, &[a], [seed, PLACING], CAUTION * noise, true);
+            }
+        }
+        prop_assert_eq!(&rows(&descent.columns), &expected);
+        assert_exact(&descent, &problem.targets);
     }
 
     #[test]
@@ -154,7 +184,7 @@ proptest! {
         let pull = Pull { strength, sigma: 1.5 };
         let amounts = amounts(&problem.cardinalities, seed);
         let mut descent = problem.descent(seed);
-        descent.sweep(1.0, 0.0, false, &Cancel::default()).unwrap();
+        descent.sweep(1.0, 0.0, &Cancel::default()).unwrap();
         let mut expected = rows(&descent.columns);
         // The oracle recounts for every move.
         prop_assume!(expected.len() < 600);
@@ -174,7 +204,7 @@ proptest! {
         assert_exact(&descent, &problem.targets);
         for _ in 0..5 {
             let before = descent.fit().loss;
-            let moves = with_threads(threads, || descent.sweep(1.0, 0.0, false, &Cancel::default())).unwrap();
+            let moves = with_threads(threads, || descent.sweep(1.0, 0.0, &Cancel::default())).unwrap();
             assert_exact(&descent, &problem.targets);
             let after = descent.fit().loss;
             prop_assert!(if moves > 0 { after < before } else { after <= before }, "{} after {}", after, before);
@@ -222,7 +252,7 @@ fn polish_removes_a_trend() {
     };
     let mut descent = problem.descent(0);
     for _ in 0..4 {
-        descent.sweep(1.0, 0.0, false, &Cancel::default()).unwrap();
+        descent.sweep(1.0, 0.0, &Cancel::default()).unwrap();
     }
     let before = trend(&descent);
     let pull = Pull { strength: 0.3, sigma: 1.0 };
@@ -254,9 +284,9 @@ fn the_number_of_threads_changes_nothing() {
     for cliques in [dense, sparse] {
         let problem = Problem::new(&domain, 20_000, &cliques, 0b100, true, 1);
         let run = |threads| {
-            let mut descent = problem.descent(9);
+            let mut descent = with_threads(threads, || problem.placed(9, 0.5));
             let moves: Vec<_> = (0..4)
-                .map(|_| with_threads(threads, || descent.sweep(1.0, 0.0, false, &Cancel::default())).unwrap())
+                .map(|_| with_threads(threads, || descent.sweep(1.0, 0.0, &Cancel::default())).unwrap())
                 .collect();
             let pull = Pull { strength: 0.5, sigma: 3.0 };
             let polishing = || descent.polish(&amounts(&domain, 4), pull, 1.0, 0.0, &Cancel::default());
@@ -279,7 +309,7 @@ fn the_targets_are_reached() {
         let mut descent = problem.descent(0);
         let before = descent.fit().error;
         for _ in 0..8 {
-            descent.sweep(1.0, 0.0, false, &Cancel::default()).unwrap();
+            descent.sweep(1.0, 0.0, &Cancel::default()).unwrap();
         }
         let after = descent.fit().error;
         assert!(after < 0.005 && after < before / 10.0, "{after} after {before}");
@@ -299,7 +329,7 @@ fn noise_moves_few_records() {
             *value += count + 70.0 * (random.unit() - 0.5);
         }
     }
-    let moves = |noise| problem.descent(0).sweep(1.0, noise, false, &Cancel::default()).unwrap();
+    let moves = |noise| problem.descent(0).sweep(1.0, noise, &Cancel::default()).unwrap();
     assert!(moves(40.0) * 10 < moves(0.0), "{} of {}", moves(40.0), moves(0.0));
 }
 
@@ -311,7 +341,7 @@ fn huge_domains_and_huge_targets_are_fine() {
     let mut descent = problem.descent(0);
     let before = descent.fit().loss;
     for _ in 0..3 {
-        descent.sweep(1.0, 0.0, false, &Cancel::default()).unwrap();
+        descent.sweep(1.0, 0.0, &Cancel::default()).unwrap();
         assert_exact(&descent, &problem.targets);
     }
     assert!(descent.fit().loss < before);
@@ -324,9 +354,9 @@ fn an_interrupted_sweep_leaves_exact_residuals() {
     let mut descent = problem.descent(0);
     let cancel = Cancel::default();
     cancel.cancel();
-    assert_eq!(descent.sweep(1.0, 0.0, false, &cancel), Err(Error::Interrupted));
+    assert_eq!(descent.sweep(1.0, 0.0, &cancel), Err(Error::Interrupted));
     assert_exact(&descent, &problem.targets);
-    assert!(descent.sweep(1.0, 0.0, false, &Cancel::default()).unwrap() > 0);
+    assert!(descent.sweep(1.0, 0.0, &Cancel::default()).unwrap() > 0);
 }
 
 #[test]
@@ -361,7 +391,7 @@ fn an_attribute_without_codes_has_no_records_and_no_cells() {
         let target = Target::new(query, Vec::new(), 1.0).unwrap();
         let columns = vec![Codes::U8(Vec::new()); 2];
         let mut descent = Descent::new(columns, &cardinalities, vec![target], 0, LIMIT).unwrap();
-        assert_eq!(descent.sweep(0.0, 0.5, false, &Cancel::default()), Ok(0));
+        assert_eq!(descent.sweep(0.0, 0.5, &Cancel::default()), Ok(0));
         assert!(descent.fit().loss.abs() < 1e-12);
     }
 }

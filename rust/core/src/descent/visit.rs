@@ -6,7 +6,7 @@
 //!
 //! - **Propose**, in parallel over blocks: find the rows of each record; sum its current value over them and skip it
 //!   where that is not positive (it is then in no over-full cell; only if that is safe, see [`View::may_skip`], or the
-//!   sweep is a hasty one);
+//!   visit is a hasty one);
 //!   otherwise sum all values at once by saturating vector additions and take the smallest. Nothing is changed.
 //! - **Apply**, in order: compute the gain of each proposal from the exact residuals, and move the record if it is
 //!   positive. Proposals that an earlier move of the window made useless are dropped.
@@ -21,7 +21,7 @@
 //!
 //! A profile of a visit by lines (`perf`, 2026-11-20) had a fifth of the time in the smallest of sixteen sums and in ties,
 //! which registers now find without leaving for memory, and a third in moves, whose sums no longer wait for each other.
-//! Sampling from releases of Prism, one thread, takes 8 to 34 % less than before, hasty first sweeps included. What did
+//! Sampling from releases of Prism, one thread, takes 8 to 34 % less than before, what placing gains not included. What did
 //! not help: tables outside and records inside, so that a table stays in the first-level cache (sums in memory cost
 //! more than rows from the second level), rows that begin at cache lines, and look-ups of rows in an order that
 //! avoids sets of the cache (nothing to 3 %).
