@@ -123,7 +123,7 @@ pub(crate) mod avx2 {
 
     /// The smallest of eight lanes without sign.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half is the number")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the lower half is the number")]
     fn least(lanes: __m128i) -> u16 {
         // SAFETY: the module's own rule.
         unsafe { _mm_cvtsi128_si32(_mm_minpos_epu16(lanes)) as u16 }
@@ -157,10 +157,10 @@ pub(crate) mod avx2 {
 
                 /// The place of each lane.
                 const PLACES: Self = Self::new({
-                    let (mut places, mut i) = ([0; $padded], 0);
+                    let (mut places, mut i, mut place) = ([0; $padded], 0, 0i16);
                     while i < $padded {
-                        places[i] = i as i16;
-                        i += 1;
+                        places[i] = place;
+                        (i, place) = (i + 1, place + 1);
                     }
                     places
                 });

@@ -40,7 +40,7 @@ use rayon::prelude::*;
 
 use moments::{Moments, Scores};
 use problem::{Marginal, View};
-use visit::Task;
+use visit::{Bar, Task};
 
 pub use moments::Pull;
 
@@ -294,11 +294,12 @@ impl Descent {
         let alone = members.len() < 4 * rayon::current_num_threads();
         tasks.par_iter_mut().zip(members).with_max_len(1).for_each(|(task, &a)| {
             let stream = [self.seed, round, a as u64];
-            let bar = rule.threshold + rule.noise * (2.0 / task.weight()).sqrt();
-            task.moments =
-                moments.and_then(|(scores, pull)| Moments::new(a, &self.views[a], &task.marginals, scores, pull, bar));
+            let threshold = rule.threshold + rule.noise * (2.0 / task.weight()).sqrt();
+            task.moments = moments
+                .and_then(|(scores, pull)| Moments::new(a, &self.views[a], &task.marginals, scores, pull, threshold));
             if moments.is_none() || task.moments.is_some() {
-                visit::visit(&self.views[a], task, &self.columns, bar, rule.hasty, stream, alone, cancel);
+                let bar = Bar { threshold, hasty: rule.hasty };
+                visit::visit(&self.views[a], task, &self.columns, bar, stream, alone, cancel);
             }
         });
         let moves = tasks.iter().map(|task| task.moves).sum();

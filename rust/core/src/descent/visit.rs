@@ -80,13 +80,21 @@ pub(super) fn polished(windows: usize) -> usize {
     windows.div_ceil(4)
 }
 
+/// What lets a record move.
+#[derive(Clone, Copy)]
+pub(super) struct Bar {
+    /// The gain must exceed the cost of the move so many times.
+    pub threshold: f64,
+    /// Whether the record must be in over-full cells.
+    pub hasty: bool,
+}
+
 /// Visit `view`'s attribute once.
 pub(super) fn visit(
     view: &View,
     task: &mut Task,
     columns: &[Codes],
-    threshold: f64,
-    hasty: bool,
+    Bar { threshold, hasty }: Bar,
     stream: [u64; 3],
     alone: bool,
     cancel: &Cancel,
@@ -200,7 +208,9 @@ impl Buckets {
         if last - first < codes.len() {
             row[first..=last].fill(lane);
         } else {
-            codes.iter().for_each(|&other| row[other as usize] = lane);
+            for &other in codes {
+                row[other as usize] = lane;
+            }
         }
     }
 }
